@@ -30,7 +30,7 @@ static struct bench_times times_of(size_t count, double *seconds) {
 
 /* --- steps of training and encoding --- */
 
-/* Untimed steps before the timed ones. */
+/* Number of untimed steps before the timed steps. */
 enum { WARMUP = 1, MAX_STEPS = 100000 };
 
 const struct bench_config bench_config_default = {.work = BENCH_TRAIN, .arch = "base", .steps = 3};
@@ -51,8 +51,8 @@ static nvdp_status find_sizes(struct nvdp_context *ctx, const struct bench_confi
 /* Returns the encoder's floating-point operations in a forward pass over the batch: twice the
  * multiply-adds,
  *   2 layers (T (4 D^2 + 2 D I) + 2 D sum_i n_i^2)
- * for T tokens in texts of n_i tokens, width D, inner width I: the dense products and the two
- * products of attention. */
+ * for T tokens in texts of n_i tokens, width D, inner width I. The terms are the dense products and
+ * the two products of attention. */
 static double forward_flops(const struct nvdp_bert_config *bert,
                             const struct nvdp_trainer_step *batch) {
     double d = (double)bert->hidden_size;
@@ -100,7 +100,7 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
     double frozen = strtod(nvdp_config_get(config->train, "freeze-layers"), NULL);
     double dropout = strtod(nvdp_config_get(config->train, "dropout"), NULL);
     double trained = trains ? (layers - frozen) / layers : 0;
-    double passes = 1 + 2 * trained; /* each of the two gradients takes one product */
+    double passes = 1 + 2 * trained; /* the gradients of inputs and weights take one product each */
     const struct bench_times step = times_of(config->steps, seconds);
     const double total = step.mean * (double)config->steps, rate = (double)r->tokens / total;
     *r = (struct bench_result){
@@ -267,7 +267,7 @@ nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *con
 const struct bench_sanitize_config bench_sanitize_config_default = {
     .vocabulary = 30522, .dim = 768, .texts = 256, .length = 32, .steps = 3, .seed = 1};
 
-/* The table and its mechanism: the sanitizer's, or a random normal table. */
+/* The table of vectors and the mechanism: from the sanitizer, or a random normal table. */
 struct drawing {
     struct nvdp_sanitizer *sanitizer;
     struct nvdp_vectors *vectors;
@@ -382,7 +382,7 @@ enum { NOISE_CHUNK = 1 << 12 }; /* values of one stream */
 
 const struct bench_noise_config bench_noise_config_default = {.values = 1 << 22, .steps = 3};
 
-/* Draws one chunk and returns the sum of its values, so that the compiler keeps them. */
+/* Draws one chunk.  Returns the sum of the values, so that the compiler does not remove the draws. */
 static double draw_noise(const struct nvdp__noise *noise, size_t chunk, bool exact) {
     static const struct nvdp__rounding_grid grid = {-10, INT16_MAX};
     double sum = 0;

@@ -1,7 +1,7 @@
 /* Measures the speed of the library on this machine for `nvdp bench`.
  *
- * Weights are random, and so are the texts unless a data set is named: speed does not depend on
- * them. Times are per step; the time before the first step is reported separately. */
+ * Weights are random. Texts are random unless a data set is given. Speed does not depend on weights
+ * and texts. Times are per step; the time before the first step is reported separately. */
 #ifndef NVDP_SRC_BENCH_BENCH_H
 #define NVDP_SRC_BENCH_BENCH_H
 
@@ -17,17 +17,16 @@ enum bench_work {
 
 struct bench_config {
     enum bench_work work;
-    /* A name for nvdp_bert_config_find; NULL: the sizes in train.model's config.json. */
+    /* A name for nvdp_bert_config_find, or NULL for the sizes in config.json of train.model. */
     const char *arch;
-    /* Options of nvdp_train: method, nvib, batch, dropout, lambdas, seed. With `data` (and then
-     * `task` and, for its vocabulary, `model`) the batches are those of the task's train file in
-     * the order of the epochs; otherwise texts of max_length random tokens each. `out` is not
-     * used. */
+    /* Options of nvdp_train: method, nvib, batch, dropout, lambdas, seed. With `data`, which needs
+     * `task` and `model` (for the vocabulary), batches come from the task's train file in the order
+     * of the epochs. Otherwise, every text has max_length random tokens. `out` is not used. */
     const struct nvdp_config *train;
     size_t steps;        /* timed steps; one untimed step precedes them */
     const char *batches; /* JSON lines file for the timed batches, or NULL */
 };
-/* Training of arch base, 32 texts of 128 tokens, 3 steps, the checkpoint's dropout (0.1). */
+/* The default: training of arch base, 32 texts of 128 tokens, 3 steps, the checkpoint's dropout (0.1). */
 extern const struct bench_config bench_config_default;
 
 struct bench_times {
@@ -37,18 +36,18 @@ struct bench_times {
 
 struct bench_result {
     struct bench_times step;
-    size_t texts, tokens;          /* in the timed steps; there is no padding */
+    size_t texts, tokens;          /* numbers in the timed steps, which have no padding */
     double tokens_per_second;      /* over all timed steps */
-    double tokens_per_second_best; /* of the fastest step */
-    /* Gflop/s over all timed steps. `gflops` counts twice the multiply-adds of the encoder's dense
-     * products and of its attention's two products over real lengths, three times for training
-     * (frozen layers once). `encoder_gflops` instead counts 12 D^2 layers weights per token,
-     * twice for the forward pass, six times in training. The time includes bottleneck and head,
-     * the count does not. */
+    double tokens_per_second_best; /* speed of the fastest step */
+    /* Gflop/s over all timed steps. `gflops` counts two operations per multiply-add of the encoder's
+     * dense products and of the two products of attention over real lengths, three times in training
+     * (frozen layers once). `encoder_gflops` counts two operations per weight and token in the
+     * forward pass, six in training, for 12 D^2 weights per layer. The time includes bottleneck and
+     * head, but the count does not. */
     double gflops, encoder_gflops, fraction_of_gemm_peak;
     enum nvdp_precision precision; /* f32 if bf16 was requested but is not available */
-    double peak_flops; /* of large products in the same precision, measured after the steps */
-    double dropout;    /* of the steps */
+    double peak_flops; /* speed of large products in the same precision, measured after the steps */
+    double dropout;    /* dropout of the steps */
     size_t parameters;
     size_t peak_rss;                    /* bytes, before the large products are measured */
     double start_to_first_step_seconds; /* from the start of the process, without making random
@@ -64,12 +63,13 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
 /* Benchmark of the divergences of all ordered pairs of random posteriors: means are normal with
  * standard deviation .3, log variances with .1, log pseudo-counts with .2. */
 struct bench_rd_config {
-    size_t texts, components, dim; /* components: the prior and one per token, no padding */
+    /* `components` are the prior and one per token, without padding. */
+    size_t texts, components, dim;
     double order;
     size_t steps; /* number of passes over all pairs */
     uint64_t seed;
 };
-/* 408 texts, 129 components, 768 dimensions, order 1.1, one pass. */
+/* The default: 408 texts, 129 components, 768 dimensions, order 1.1, one pass. */
 extern const struct bench_rd_config bench_rd_config_default;
 
 struct bench_rd_result {
@@ -95,7 +95,7 @@ struct bench_sanitize_config {
     size_t steps;         /* timed steps; one untimed step precedes them */
     uint64_t seed;
 };
-/* 30,522 tokens of 768 dimensions, 256 texts of 32 tokens, 3 steps. */
+/* The default: 30,522 tokens of 768 dimensions, 256 texts of 32 tokens, 3 steps. */
 extern const struct bench_sanitize_config bench_sanitize_config_default;
 
 struct bench_sanitize_result {
@@ -111,13 +111,13 @@ struct bench_sanitize_result {
 nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize_config *config,
                            struct bench_sanitize_result *out);
 
-/* Benchmark of the normals of a release: exact ones on a grid, and those for the float16 grid,
- * added in double. */
+/* Benchmark of the normal draws of a release: exact normals on a grid, and normals for the float16
+ * grid, which are added in double. */
 struct bench_noise_config {
     size_t values; /* per step */
     size_t steps;  /* timed steps; one untimed step precedes them */
 };
-/* 4,194,304 values, 3 steps. */
+/* The default: 4,194,304 values, 3 steps. */
 extern const struct bench_noise_config bench_noise_config_default;
 
 struct bench_noise_speed {

@@ -1,5 +1,5 @@
-/* nvdp account: computes the epsilon of differentially private training, or the noise that an epsilon needs. With a run
- * it prints the account of the run's own training. account_run() handles a run, check() the options. */
+/* nvdp account: computes the epsilon of differentially private training, or the noise that an epsilon needs. With a
+ * run, prints the account of the run's training. account_run() handles a run, check() the options. */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -48,7 +48,7 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-/* Checks what the ranges of the options cannot express. */
+/* Checks conditions that the ranges of the options cannot express. */
 static int check(struct cli *cli, const struct values *v) {
     static const char *const needed[] = {"sample-rate", "steps"};
     for (size_t i = 0; i < 2; i++)
@@ -81,7 +81,7 @@ static int check(struct cli *cli, const struct values *v) {
 static void print(struct cli *cli, const struct values *v,
                   const struct nvdp_training_privacy *training, const char *statement) {
     const struct nvdp_dp_steps *steps = &training->steps;
-    const bool budget = v->epsilon > 0; /* the noise is the answer */
+    const bool budget = v->epsilon > 0; /* the command computes the noise */
     if (!budget) cli_training_print(training);
     cli_row("noise", "%g%s", v->shards > 1 ? v->noise : steps->noise,
             budget ? ", the minimum for this budget" : "");

@@ -1,5 +1,5 @@
-/* Options of a subcommand: the common ones, the values that were given, help, and parsing by argp. cli_parse() at the
- * end is the entry point. */
+/* Options of a subcommand: common options, given values, help, and parsing by argp. cli_parse() at the end is the entry
+ * point. */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A command with more options than LIST_LIMIT has a short help, of its basic options. */
+/* A command with more options than LIST_LIMIT has a short help of the basic options. */
 enum { FIRST_KEY = 0x1000, HELP_KEY = 0x800, USAGE_KEY, LIST_LIMIT = 32 };
 
 static const struct nvdp_option common_options[] = {
     {"precision", NVDP_OPTION_CHOICE, "P",
      "precision of matrix products: f32, bf16, or int8 (encoder only)",
      NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions, .group = "Common options:"},
-    /* absent if the library's kind of work has its own */
+    /* Left out if the library's kind of work has this option. */
     {"threads", NVDP_OPTION_INTEGER, "N", "number of threads (default: all processors)", .min = 1,
      .max = 1024,
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
@@ -46,7 +46,8 @@ const char *cli_given_one(const struct cli *cli, const char *const *names, bool 
         const struct nvdp_option *option = nvdp_config_option(cli->config, i);
         const char *name = option->name;
         const char *const *known = names;
-        if (option->sets != NULL && option->sets[1] == NULL) continue; /* a second name */
+        /* a second name of an option. */
+        if (option->sets != NULL && option->sets[1] == NULL) continue;
         if (is_common(name) || !cli_given(cli, name)) continue;
         while (*known != NULL && strcmp(*known, name) != 0)
             known++;
@@ -68,7 +69,7 @@ int cli_need(struct cli *cli) {
 
 /* --- given values --- */
 
-/* Reports an invalid option as a usage error, which names --help. */
+/* Reports an invalid option as a usage error, which mentions --help. */
 static int refuse(struct cli *cli, nvdp_status status) {
     if (status == NVDP_OK) return CLI_SUCCESS;
     if (status == NVDP_ERR_ARGUMENT) return cli_usage(cli, "%s", nvdp_context_error(cli->ctx));
@@ -128,7 +129,8 @@ static void guess(const struct cli *cli, const char *option) {
     if (meant.text[0] != '\0') fprintf(stderr, "%s: %s\n", cli->name, meant.text + 2);
 }
 
-/* Writes the first `length` bytes of the help text and the default, unless only the rest explains it ("; 0: none"). */
+/* Writes the first `length` bytes of the help text and the default. Leaves the default out if only the rest of the text
+ * explains it ("; 0: none"). */
 static char *help_text(const struct nvdp_option *option, size_t length) {
     char *help = NULL, meaning[64];
     bool shown = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
@@ -152,8 +154,8 @@ static size_t clause(const char *text) {
     return length;
 }
 
-/* Returns the number of the group with this heading, after adding a row for a new one. Joined kinds of work may have
- * the same heading. */
+/* Returns the number of the group with this heading. Adds a row for a new group. Several kinds of work may have the
+ * same heading. */
 static int group_of(struct argp_option *rows, size_t *used, const char *heading) {
     int groups = 0;
     for (size_t i = 0; i < *used; i++) {
@@ -261,7 +263,7 @@ static bool print_short_help(const struct cli *cli, const struct argp_option *al
     return true;
 }
 
-/* Ends the program after help, which may not have been written. */
+/* Ends the program after help. Fails if the help could not be written. */
 _Noreturn static void end(const struct cli *cli) {
     exit(cli_flush(cli->name, CLI_SUCCESS));
 }
@@ -293,7 +295,7 @@ static error_t on_key(int key, char *value, struct argp_state *state) {
     struct cli *cli = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        /* getopt prints the error on stderr; ours replaces argp's own hint and exit. */
+        /* getopt prints the error on stderr. The code below replaces argp's hint and exit. */
         state->err_stream = NULL;
         return 0;
     case ARGP_KEY_ERROR:
@@ -337,7 +339,7 @@ int cli_make_options(struct cli *cli, void *values) {
         const struct nvdp_option one[] = {*row, {0}};
         bool absent = (command->no_json && strcmp(row->name, "json") == 0) ||
                       (!command->takes_precision && strcmp(row->name, "precision") == 0);
-        if (nvdp_config_get(cli->config, row->name) != NULL) absent = true; /* the library's */
+        if (nvdp_config_get(cli->config, row->name) != NULL) absent = true; /* the library has it */
         if (!absent) CLI_DO(cli, nvdp_config_add(cli->config, one, sizeof *one, cli));
     }
     return CLI_SUCCESS;

@@ -1,7 +1,7 @@
-/* nvdp attack: runs an attack on a model or on what a run shares, and prints its result. The library has the attacks;
- * this file selects one (attack_find(), need_kind()), checks its options (attack_check()) and reports. nvdp audit:
- * computes a lower bound on a mechanism's epsilon from samples of its output; the mechanism need not be one of ours.
- * Or audits the mechanism of a summary. */
+/* nvdp attack: runs an attack on a model or on the samples of a run, and prints the result. The library has the
+ * attacks; this file selects an attack (attack_find(), need_kind()), checks the options (attack_check()) and prints.
+ * nvdp audit: computes a lower bound on a mechanism's epsilon from samples of the mechanism's output, also for
+ * mechanisms of other programs, or audits the mechanism of a summary. */
 #include "common.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static int need_kind(struct cli *cli) {
     return cli_usage(cli, "option --kind is needed to attack a run of nvdp train: one of%s", kinds);
 }
 
-/* Fails unless exactly one of a posteriors file and a run is given, or if options of runs accompany a file. */
+/* Fails unless either a posteriors file or a run is given. Fails if options of runs are given with a file. */
 static int check_source(struct cli *cli, const char *path) {
     static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
     if ((cli->args == 1) == (path != NULL))

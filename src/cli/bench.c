@@ -99,7 +99,7 @@ static const char *const of_sanitize[] = {"mechanism", "eta",   "vectors", "voca
                                           "model",     "texts", "length",  "dim",
                                           "steps",     "seed",  NULL};
 
-/* Copies the sanitizer's options from the command's own. */
+/* Copies the sanitizer's options from the options of the command. */
 static int make_sanitizer_config(struct cli *cli, struct values *values) {
     static const char *const names[] = {"mechanism", "eta", "vectors", "model", NULL};
     struct bench_sanitize_config *config = &values->sanitize;
@@ -115,7 +115,7 @@ static int make_sanitizer_config(struct cli *cli, struct values *values) {
     return CLI_SUCCESS;
 }
 
-/* Copies the training options of the step from the command's own. */
+/* Copies the training options of the step from the options of the command. */
 static nvdp_status make_train_config(struct cli *cli, struct values *values) {
     static const char *const names[] = {"method",        "batch",      "precision", "dropout",
                                         "freeze-layers", "latent-dim", "data",      "task",
@@ -127,7 +127,7 @@ static nvdp_status make_train_config(struct cli *cli, struct values *values) {
         NVDP_TRY(
             nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length")));
     if (!cli_given(cli, "dp")) return NVDP_OK;
-    /* With a task's texts, draws `batch` of them per step on average. Random texts are just one batch, so all are
+    /* Draws on average `batch` texts of a task per step. Random texts are exactly one batch, so all of them are
      * drawn. */
     NVDP_TRY(cli_given(cli, "data")
                  ? nvdp_config_set(values->train, "dp-batch", nvdp_config_get(cli->config, "batch"))
@@ -178,7 +178,7 @@ static int resolve(struct cli *cli, struct values *values) {
 
 /* --- output; then train and encode --- */
 
-/* Prints a result after its work, or adds it to the configuration (stolen) and prints both. */
+/* Prints a result. With --json, adds the result to the configuration, whose ownership it takes, and prints both. */
 static int show(struct cli *cli, json_t *config, const struct nvdp_result_table *table,
                 const void *result) {
     if (cli->json) return cli_print_json(cli, nvdp__result_put(config, table, NULL, result));

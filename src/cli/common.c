@@ -40,11 +40,11 @@ void cli_catch(int number, bool always) {
     sigaction(number, &action, NULL);
 }
 
-/* Makes the first SIGINT, SIGTERM or SIGHUP ask the library to stop and save; the second ends the program. A signal
- * that the caller ignores, as a shell does for a job in the background and nohup for SIGHUP, stays ignored. Ignores
- * SIGXFSZ: a file that exceeds the size limit then fails with a message.
+/* Makes the first SIGINT, SIGTERM or SIGHUP ask the library to stop and save; the second signal ends the program. A
+ * signal that the caller ignores stays ignored, as in a shell's background job or under nohup. Ignores SIGXFSZ, so that
+ * a file that exceeds the size limit fails with a message.
  *
- * Gives signal handlers their own stack. oneDNN's float32 products point the stack register into the heap while they
+ * Gives signal handlers a separate stack. oneDNN's float32 products point the stack register into the heap while they
  * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel
  * delivers a process's signals to the main thread. Child processes inherit the stack from fork(). */
 static void catch_signals(void) {
@@ -120,7 +120,7 @@ int cli_fail(struct cli *cli, nvdp_status status) {
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
     if (*message == '\0')
         message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
-    /* An invalid option is a usage error, which names --help. */
+    /* An invalid option is a usage error, which mentions --help. */
     if (status == NVDP_ERR_ARGUMENT && nvdp_context_wrong_option(cli->ctx) != NULL)
         return cli_usage(cli, "%s", message);
     return cli_error(cli, code, "%s", message);
@@ -231,7 +231,8 @@ int cli_begin(struct cli *cli, void *values) {
     nvdp_context_set_progress(cli->ctx, on_progress, cli);
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
     CLI_TRY(cli_ranks_begin(cli));
-    for (size_t i = 0; i < cli->settings; i++) { /* - is standard input, where texts are named */
+    /* "-" means standard input for options that are files of texts. */
+    for (size_t i = 0; i < cli->settings; i++) {
         const char *name = cli->setting[i].option->name, *value = cli->setting[i].value;
         if (cli->config == NULL || value == NULL || strcmp(value, "-") != 0) continue;
         if (strcmp(name, "input") == 0 || strcmp(name, "text") == 0 || strcmp(name, "jsonl") == 0 ||

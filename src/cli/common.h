@@ -1,5 +1,6 @@
 /* Declarations that the subcommands share: the invocation, exit codes, messages, options and output. Read struct
- * cli_command and struct cli first; main.c dispatches, common.c, arguments.c and output.c implement. */
+ * cli_command and struct cli first. main.c calls the subcommand; common.c, arguments.c and output.c implement the
+ * functions below. */
 #ifndef NVDP_SRC_CLI_COMMON_H
 #define NVDP_SRC_CLI_COMMON_H
 
@@ -31,14 +32,14 @@ struct cli_command {
     /* Positional arguments as usage shows them: "RUN"; "[RUN]" if optional; "[FILE...]" if repeatable; NULL if there
      * is none. */
     const char *args;
-    const char *description; /* above the options in --help */
-    const char *examples;    /* below them */
-    const char *kinds;       /* of work, for nvdp_config_create(); NULL if there is none */
-    const char *heading;     /* heading of options that have none */
-    /* the command's own options, ended by a zeroed row; NULL if there is none */
+    const char *description; /* text above the options in --help */
+    const char *examples;    /* text below the options */
+    const char *kinds;       /* kinds of work for nvdp_config_create(), or NULL */
+    const char *heading;     /* heading of options without a heading */
+    /* The options of the command itself, ended by a zeroed row, or NULL. */
     const struct nvdp_option *options;
     bool takes_precision, no_json; /* whether common options apply */
-    bool together;                 /* runs in all processes that mpirun started */
+    bool together;                 /* the command runs in all processes that mpirun started */
     int (*run)(struct cli *cli);   /* returns the exit code */
 };
 
@@ -48,7 +49,7 @@ struct cli_meter {
     bool drawn;         /* a bar is on the terminal's current line */
     int lines;          /* lines of the table above the current line; 0 if there is none */
     double last_update; /* monotonic clock, in seconds */
-    bool told_eta;      /* a sweep's line has had an ETA */
+    bool told_eta;      /* a sweep's line has shown an ETA */
 };
 
 /* One option given on the command line. */
@@ -78,16 +79,16 @@ struct cli {
     char **arg;
     struct nvdp_context *ctx;
     struct cli_meter meter;
-    json_t *printed;         /* notes and warnings that were printed, to print each once */
-    struct cli_ranks *ranks; /* NULL: this process is alone */
+    json_t *printed;         /* printed notes and warnings, so that each is printed once */
+    struct cli_ranks *ranks; /* NULL if this process is alone */
 };
 
-/* Creates the context, reads the options into *values (which holds the defaults) and prepares signals and progress.
+/* Creates the context, reads the options into *values (which has the defaults) and prepares signals and progress.
  * Returns CLI_SUCCESS, or the exit code after printing a message. */
 int cli_begin(struct cli *cli, void *values);
 void cli_end(struct cli *cli);
 
-/* Prints "nvdp train: message" and a line that names --help. Returns CLI_USAGE. */
+/* Prints "nvdp train: message" and a line that mentions --help. Returns CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints a message and returns `code`. */
 int cli_error(struct cli *cli, int code, const char *format, ...)
@@ -108,52 +109,53 @@ int cli_fail(struct cli *cli, nvdp_status status);
 /* Sets the option "cache" to the usual folder ($XDG_CACHE_HOME/nvdp or ~/.cache/nvdp), if there is one, unless --cache
  * or --no-cache was given. Returns CLI_SUCCESS or CLI_USAGE. */
 int cli_resolve_cache(struct cli *cli, bool no_cache);
-/* Copies the named options, of which `names` ends with NULL, to another configuration. `given`: only those that were
- * given. */
+/* Copies the options in `names`, which ends with NULL, to another configuration. With `given`, copies only options that
+ * were given. */
 nvdp_status cli_copy_options(const struct cli *cli, const char *const *names, bool given,
                              struct nvdp_config *to);
-/* Returns the options in a folder's run.json; json_decref(). Returns NULL if the folder is not a run of nvdp train. */
+/* Returns the options in a folder's run.json, which the caller releases with json_decref(). Returns NULL if the folder
+ * is not a run of nvdp train. */
 json_t *cli_run_config(const char *directory);
-/* Prints the result's table `name`, or in JSON adds its keys to the object (stolen) and prints the object. Returns the
- * exit code. */
+/* Prints the result's table `name`. With --json, adds the keys of the table to the object, whose ownership it takes,
+ * and prints the object. Returns the exit code. */
 int cli_show(struct cli *cli, json_t *object, const char *name, const void *result);
 /* Prints a text and frees it. Returns CLI_FAILURE if it cannot be written. */
 int cli_put(char *text);
 /* Prints the first line about a run's privacy (nvdp/guarantee.h), and the proven guess bounds if there are any. Prints
  * nothing for a folder without such records. */
 void cli_print_guarantee(struct cli *cli, const char *run);
-/* Returns the same line as a JSON string, or null for a folder without such records. */
+/* Returns the line of cli_print_guarantee() as a JSON string, or null for a folder without such records. */
 json_t *cli_guarantee_json(struct cli *cli, const char *run);
-/* Makes the first signal of this number, or every one, request a stop. */
+/* Makes the first signal of this number, or, with `always`, every signal of this number, request a stop. */
 void cli_catch(int number, bool always);
 /* Returns true after SIGINT or SIGTERM. */
 bool cli_interrupted(void);
-/* Returns the path of a file that a user names; -: standard input. */
+/* Returns the path of a file of the user; the path of standard input for "-". */
 const char *cli_file(const char *name);
 
 /* --- arguments.c ---
- * A subcommand's options are the library's for its kind of work and the command's own, joined in one configuration
- * (nvdp/config.h). argp fills it from the command line; --config FILE.json adds values from files.
+ * A subcommand has the library's options for a kind of work, and options of the command itself, in one configuration
+ * (nvdp/config.h). argp fills the configuration from the command line; --config FILE.json adds values from files.
  *
- * To port a subcommand to a kind of work of the library: name it in its struct cli_command (`.kinds = "train"`), move
- * the library's rows from its table to the library's, and pass cli->config to the function that does the work. In the
- * rows that stay, `.after` names the preceding option in --help. */
+ * To use a kind of work of the library in a subcommand, set the kind in its struct cli_command (`.kinds = "train"`),
+ * move the library's rows from the command's table to the library's table, and pass cli->config to the function that
+ * does the work. In the rows of the command, `.after` is the preceding option in --help. */
 
-/* Creates cli->config, whose own rows store into `values`, and reads cli->argv and the files that it names. Options on
- * the command line override files. */
+/* Creates cli->config, in which the command's rows store into `values`. Reads cli->argv and the files of --config.
+ * Options on the command line override files. */
 int cli_parse(struct cli *cli, void *values);
 /* Creates cli->config without reading the command line. */
 int cli_make_options(struct cli *cli, void *values);
 /* Returns true if the option was given on the command line or in a file. */
 bool cli_given(const struct cli *cli, const char *name);
-/* Returns the first given option that is in `names` (if `among`) or is not in `names` (otherwise); NULL if there is
+/* Returns the first given option that is in `names` (if `among` is set) or not in `names` (otherwise); NULL if there is
  * none. Ignores common options. */
 const char *cli_given_one(const struct cli *cli, const char *const *names, bool among);
 /* Fails if a required option is missing. */
 int cli_need(struct cli *cli);
 
-/* Shows a sweep's state: on a terminal a table that is redrawn in place, elsewhere a line every half minute. `user` is
- * the invocation. */
+/* Shows a sweep's state: on a terminal, a table that is redrawn in place; otherwise, a line every half minute. `user`
+ * is the invocation. */
 void cli_sweep_show(const struct sweep_state *state, void *user);
 
 /* --- streams.c --- */
@@ -162,7 +164,7 @@ void cli_sweep_show(const struct sweep_state *state, void *user);
 bool cli_streams_open(void);
 /* Prints control sequences on stderr. */
 __attribute__((format(printf, 1, 2))) void cli_control(const char *format, ...);
-/* nvdp_write_fn() for data on stdout: unchanged, except on a terminal. */
+/* Implements nvdp_write_fn() for data on stdout. Writes data unchanged, except on a terminal. */
 bool cli_write(const char *text, size_t size, void *stream);
 
 /* --- output.c --- */
@@ -179,15 +181,14 @@ void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 
 /* Print the privacy of a private training and its consequences, as lines or as part of a --json object. */
 void cli_training_print(const struct nvdp_training_privacy *training);
-/* Ends the output of a training: prints the privacy of `out` if it was private, or adds it to the --json object and
- * prints that. Returns the exit code. */
+/* Ends the output of a training: prints the privacy of `out` if the training was private. With --json, adds the privacy
+ * to the object and prints the object. Returns the exit code. */
 int cli_end_training(struct cli *cli, const char *out, json_t *object);
 
-/* Prints the --json object and releases it (NULL: out of memory). Returns the exit code. */
+/* Prints the --json object, which is NULL if memory is short, and releases it. Returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
 #define cli_number nvdp__json_known
-/* Adds the keys of a result to a --json object, as nvdp__result_put() does, with the name of one of the library's
- * tables. */
+/* Adds the keys of a result to a --json object, as nvdp__result_put() does, by the name of a table of the library. */
 #define cli_add_result(object, name, view, result)                                                 \
     nvdp__result_put(object, nvdp_result_table_find(name), view, result)
 /* Prints a result's lines. */
@@ -207,8 +208,8 @@ extern const struct cli_command
 
 /* --- sanitize.c --- */
 
-extern const char *const cli_analyses[]; /* names; the first one is none, the last one NULL */
-/* nvdp sanitize --analyse: analyzes with the configuration of the command, and prints tables or JSON. */
+extern const char *const cli_analyses[]; /* names of analyses; the first is "none", the last NULL */
+/* Does nvdp sanitize --analyse: analyzes with the configuration of the command, and prints tables or JSON. */
 int cli_analyse(struct cli *cli);
 
 /* --- mpi.c or ranks_none.c --- */
@@ -218,7 +219,7 @@ int cli_analyse(struct cli *cli);
 
 /* Joins the other processes, if any, and sets the ranks of the context. Only rank 0 prints. */
 int cli_ranks_begin(struct cli *cli);
-/* Returns false if the message is withheld until it is known whether rank 0 has one. */
+/* Returns false if the message is withheld until it is known whether rank 0 has a message. */
 bool cli_ranks_say(struct cli *cli, const char *format, va_list args);
 /* Leaves the job and returns the exit code. Ends the other processes if they are still working. */
 int cli_ranks_end(struct cli *cli, int code);

@@ -1,4 +1,4 @@
-/* nvdp explain: translates a guarantee (nats, epsilon, a clip, a run) into bounds on what an attacker can achieve.
+/* nvdp explain: translates a guarantee (nats, epsilon, a clip, a run) into upper bounds of an attacker's success.
  * Sections: needs of a receiver, guess bounds, a Gaussian example for comparison, bounds from a divergence. */
 #include "base/array.h"
 #include "base/own.h"
@@ -63,8 +63,8 @@ static const struct nvdp_option options[] = {
 
 /* --- what does the receiver need? --- */
 
-/* Says what to give away for a need, in the order of `needs` from 1. Scores are accuracies on SST-2's dev file;
- * docs/budget.md has the same table. */
+/* The form of data to share for each need of a receiver, in the order of `needs` from 1. Scores are accuracies on
+ * SST-2's dev file; docs/budget.md has the same table. */
 static const struct need {
     const char *gives, *protects, *costs, *command, *page;
 } need_rows[] = {
@@ -126,11 +126,11 @@ struct guarantee {
     double clip, epsilon, delta;
     int releases;
     size_t dim;
-    const struct nvdp_word_claim *word; /* NULL: none */
+    const struct nvdp_word_claim *word; /* NULL without a claim per word */
 };
 
-/* Bounds the success of a guess with baseline b. Samples that are (epsilon, delta)-indistinguishable bound it from both
- * directions (Kairouz, Oh & Viswanath 2015): min(e^eps b + delta, 1 - e^-eps (1 - b - delta)). */
+/* Bounds the success of a guess with baseline b. (epsilon, delta)-indistinguishability bounds the success in two ways
+ * (Kairouz, Oh & Viswanath 2015): min(e^eps b + delta, 1 - e^-eps (1 - b - delta)). */
 static double bound(const struct guarantee *of, double b) {
     if (of->clip > 0) return nvdp_guess_bound(b, of->clip, of->releases, of->dim);
     const double up = exp(of->epsilon) * b + of->delta,
@@ -274,7 +274,7 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
         return cli_usage(
             cli, "EPSILON already covers all samples together; leave out --releases and --dim");
     if (cli->json) return answer(cli, v, &any, "proven");
-    if (epsilon > 0) { /* the largest clip that proves it */
+    if (epsilon > 0) { /* the largest clip that proves this epsilon */
         printf("Epsilon %g at delta %g for all shared data of a text, for any two texts, proven by "
                "a sequence clip\n(C = %s, as nvdp train --certified-epsilon and nvdp export "
                "--certified-epsilon do):\n\n",
@@ -331,7 +331,7 @@ static int print_line(struct cli *cli, const struct nvdp_guarantee *of) {
     return CLI_SUCCESS;
 }
 
-/* Prints what a run proves, in the words of a data-protection impact assessment. */
+/* Prints the proven guarantee of a run in the terms of a data-protection impact assessment. */
 static int assess(struct cli *cli, const struct values *v, const struct guarantee *of,
                   const struct nvdp_guarantee *found) {
     enum { RELATED = 10 };
@@ -369,7 +369,7 @@ static int assess(struct cli *cli, const struct values *v, const struct guarante
     return CLI_SUCCESS;
 }
 
-/* Explains a finished run: the proven bounds, else the bounds that nvdp privacy measured on its dev texts. */
+/* Explains a finished run: the proven bounds, or, without them, the bounds that nvdp privacy measured on dev texts. */
 static int explain_run(struct cli *cli, const struct values *v) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
@@ -391,7 +391,7 @@ static int explain_run(struct cli *cli, const struct values *v) {
     CLI_DO(cli, nvdp_model_load(cli->ctx, nvdp__path(cli->arg[0], "model").text, &model));
     CLI_DO(cli, nvdp_model_certificate(cli->ctx, model, config, &proven));
     if (isfinite(found.epsilon) && proven.theorem != NVDP_THEOREM_NONE) {
-        found.epsilon = proven.epsilon; /* of as many samples as the rows below */
+        found.epsilon = proven.epsilon; /* for as many samples as the rows below */
         found.delta = proven.delta;
         found.releases = v->releases;
         found.word = proven.word;
@@ -423,8 +423,8 @@ static int explain_run(struct cli *cli, const struct values *v) {
 static const size_t numbers_of_rows[] = {1, 2, 10};
 enum { ROW_COUNTS = sizeof numbers_of_rows / sizeof *numbers_of_rows };
 
-/* Returns what the file proves of k rows of one text: mu grows with the square root of k; otherwise epsilon and delta
- * grow with k (basic composition). */
+/* Returns the guarantee that the file proves for k rows of one text. mu grows with the square root of k; without mu,
+ * epsilon and delta grow with k (basic composition). */
 static struct guarantee of_rows(const struct nvdp_verification *found, size_t k) {
     const double rows = (double)k, mu = found->mu * sqrt(rows);
     struct guarantee of = {
@@ -462,8 +462,8 @@ static void print_rows(const struct nvdp_verification *found) {
     }
 }
 
-/* Explains a summary, whose rows share their noise: k rows that change together have k times the mu of one. Its
- * statement has the bounds on guesses. */
+/* Explains a summary. The rows of a summary share the same noise, so k rows that change together have k times the mu of
+ * one row. The statement of the summary has the bounds on guesses. */
 static int explain_summary(struct cli *cli, const struct nvdp_verification *found) {
     double epsilon[ROW_COUNTS];
     if (cli_given(cli, "baseline") || cli_given(cli, "texts") || cli_given(cli, "attribute"))
@@ -497,8 +497,8 @@ static int explain_summary(struct cli *cli, const struct nvdp_verification *foun
     return CLI_SUCCESS;
 }
 
-/* Explains a shared file to its recipient, by what nvdp verify computes again from its content.  Refuses a file whose
- * statement does not follow from its content. */
+/* Explains a shared file to the recipient, with the numbers that nvdp verify recomputes from the file's content. 
+ * Refuses a file whose statement does not follow from the content. */
 static int explain_file(struct cli *cli, const struct values *v) {
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     if (v->releases != 1 || v->dim != 0 || cli_given(cli, "delta"))
@@ -553,10 +553,9 @@ static int explain_file(struct cli *cli, const struct values *v) {
     return CLI_SUCCESS;
 }
 
-/* --- the Gaussian example beside the bounds: equal variances, distance mu, D_l = l mu^2 / 2 --- */
-
-/* Returns the probability of naming one of N texts at mutual distance mu: int phi(x - mu/sqrt 2) Phi(x)^(N-1) dx, by
- * the trapezoidal rule. */
+/* --- a Gaussian example for comparison with the bounds: equal variances, distance mu, D_l = l mu^2 / 2 --- */
+/* Returns the probability of identifying one of N texts at mutual distance mu: int phi(x - mu/sqrt 2) Phi(x)^(N-1) dx,
+ * by the trapezoidal rule. */
 static double named(double texts, double mu) {
     const double a = mu / M_SQRT2, step = 1. / 64;
     double sum = 0;
@@ -682,7 +681,7 @@ static int run(struct cli *cli) {
         return explain_need(cli, values.need);
     }
     const bool there = cli->args > 0 && stat(cli->arg[0], &info) == 0;
-    /* NULL for the files of a release, in a folder or not */
+    /* NULL for a file of a release, or for a folder of such files. */
     nvdp__autoptr(json_decref) json_t *config =
         there && S_ISDIR(info.st_mode) ? cli_run_config(cli->arg[0]) : NULL;
     if (values.assessment && (config == NULL || cli_given(cli, "clip-sequence") ||

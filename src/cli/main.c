@@ -38,8 +38,8 @@ static void (*const before_libraries)(void)
 
 /* --- the environment --- */
 
-/* Names the core type for OpenBLAS. OpenBLAS 0.3 treats processors that it does not know, such as AMD's with AVX-512,
- * as older ones without AVX-512, which halves the speed of matrix products. */
+/* Sets the core type for OpenBLAS. OpenBLAS 0.3 treats processors that it does not know, such as AMD's processors with
+ * AVX-512, as older processors without AVX-512, which halves the speed of matrix products. */
 static bool name_blas_core(void) {
 #if defined(__x86_64__)
     if (getenv("OPENBLAS_CORETYPE") != NULL) return false;
@@ -53,25 +53,27 @@ static bool name_blas_core(void) {
 }
 
 /* Makes OpenMP threads spin briefly, then sleep. By default threads spin at every barrier; on shared processors they
- * stall one another, and a step takes 10 to 100 times as long. Threads that sleep at once take longer to wake than many
- * loops last. GCC's threads spin for about 50 microseconds with this setting. */
+ * stall one another, and a step takes 10 to 100 times as long. Waking a thread that sleeps at once takes longer than
+ * many loops. With this setting, GCC's threads spin for about 50 microseconds. */
 static bool calm_threads(void) {
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return false;
     return setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && setenv("GOMP_SPINCOUNT", "1000", 0) == 0;
 }
 
-/* Sets better defaults of libraries unless the user has set them, and restarts the program so that the libraries see
- * them. Returns if there is nothing to set or the restart fails. */
+/* Sets better defaults of libraries unless the user has set them, and restarts the program so that the libraries read
+ * these defaults. Returns if there is nothing to set or the restart fails. */
 static void environment(char **argv) {
     static const char mark[] = "NVDP_ENVIRONMENT"; /* marks the restarted program */
     if (getenv(mark) != NULL || setenv(mark, "set", 0) != 0) return;
     bool blas = name_blas_core();
     bool threads = calm_threads();
-    if (blas || threads) execv("/proc/self/exe", argv); /* on failure, continue without */
+    /* If this fails, continues without the settings. */
+    if (blas || threads) execv("/proc/self/exe", argv);
 }
 
-/* Keeps closed standard streams (2>&-) from being reused. The next file opened would get that number, and messages
- * would be written into it. An O_PATH descriptor, which cannot be read or written, takes the number. */
+/* Keeps the numbers of closed standard streams (2>&-) from being reused. Otherwise the next opened file would get
+ * such a number, and messages would be written into this file. An O_PATH descriptor, which cannot be read or written,
+ * takes the number. */
 static void keep_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) == -1) (void)open("/", O_PATH); /* takes number fd */
@@ -157,7 +159,7 @@ int main(int argc, char **argv) {
     gsl_set_error_handler_off(); /* GSL functions then return NaN instead of aborting */
     argp_program_version_hook = print_version;
     argp_err_exit_status = CLI_USAGE;
-    unsetenv("ARGP_HELP_FMT"); /* with a narrow margin or a far column argp's help never ends */
+    unsetenv("ARGP_HELP_FMT"); /* argp's help never ends with a narrow margin or a far column */
     if (argc < 2) return usage("expected a subcommand", "");
     const char *first = argv[1];
     bool help = strcmp(first, "help") == 0;
@@ -170,7 +172,7 @@ int main(int argc, char **argv) {
         return cli_flush("nvdp", CLI_SUCCESS);
     }
     if (!help) environment(argv);
-    if (help) { /* nvdp help train is nvdp train --help */
+    if (help) { /* "nvdp help train" means "nvdp train --help" */
         first = argv[2];
         argv[2] = "--help";
     }

@@ -10,14 +10,14 @@
 
 /* --- the options of a subcommand --- */
 
-/* Own rows of a subcommand need memory for values, which nothing reads. */
+/* The rows of a subcommand need memory for values, which nothing reads. */
 enum { VALUES_ROOM = 4096 };
 
 static void release(const struct cli *listed) {
     nvdp_config_free(listed->config);
 }
 
-/* Returns the next shown option; NULL: no more. */
+/* Returns the next shown option, or NULL after the last option. */
 static const struct nvdp_option *next(const struct cli *listed, size_t *i) {
     while (*i < nvdp_config_count(listed->config)) {
         const struct nvdp_option *option = nvdp_config_option(listed->config, (*i)++);
@@ -26,7 +26,7 @@ static const struct nvdp_option *next(const struct cli *listed, size_t *i) {
     return NULL;
 }
 
-/* Returns true if a value is a path, judged by its placeholder: F, FILE.h5, DIR, RUN, PATH, ... */
+/* Returns true if the placeholder of a value stands for a path: F, FILE.h5, DIR, RUN, PATH, ... */
 static bool is_path(const char *placeholder) {
     static const char *const names[] = {"F",   "FILE",    "DIR", "RUN",   "PATH",   "FOLDER",
                                         "KEY", "VECTORS", "OUT", "MODEL", "PROGRAM"};
@@ -256,7 +256,7 @@ static nvdp_status begin(struct cli *cli, const char *name, struct nvdp__output 
 static int run(struct cli *cli) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output bash = {0}, zsh = {0}, page = {0};
     CLI_TRY(cli_begin(cli, NULL));
-    (void)mkdir(cli->arg[0], 0777); /* a failure shows when a file is written */
+    (void)mkdir(cli->arg[0], 0777); /* a failure is reported when a file is written */
     CLI_DO(cli, begin(cli, "nvdp.1", &page));
     put_main_page(page.file, cli_commands);
     CLI_DO(cli, nvdp__output_commit(&page, true));

@@ -1,5 +1,5 @@
 /* nvdp privacy: measures divergences between the texts of a run, of a posteriors file, or of privatized texts. nvdp
- * gate: compares what is proven and measured of a run or a shared file with the limits of a policy. The library
+ * gate: compares proven and measured numbers of a run or a shared file with the limits of a policy. The library
  * measures; this file prints, and writes JUnit XML. */
 #include "common.h"
 

@@ -41,7 +41,7 @@ const struct cli_command cli_command_encode = {
 
 /* ==== nvdp eval ==== */
 
-/* Tables with more classes are only in the JSON. */
+/* A table with more classes is only in the JSON. */
 enum { MAX_CLASSES = 50 };
 
 struct classes {
@@ -94,7 +94,7 @@ const struct cli_command cli_command_eval = {
 
 /* ==== nvdp predict ==== */
 
-/* A seed reproduces the predictions, so the bottleneck's noise protects nobody in them. */
+/* A seed reproduces the predictions, so the bottleneck's noise protects nobody in predictions. */
 static const char not_private[] = "none: everyone who has the model can repeat the noise, because "
                                   "it comes from --seed; nvdp export writes samples to give away";
 

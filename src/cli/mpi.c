@@ -1,7 +1,7 @@
-/* The operations of nvdp/ranks.h by MPI, and the start and end of a job.
+/* Implements the operations of nvdp/ranks.h with MPI, and the start and end of a job.
  *
- * All waiting is polling: a process that waits yields its processor, and notices if another process is gone; MPI's own
- * waits would never return then. A thread drives pending sums while the others compute. */
+ * All waiting is polling. A process that waits yields its processor, and notices if another process has ended; in that
+ * case, the wait functions of MPI would never return. A thread drives pending sums while the other threads compute. */
 #include "common.h"
 
 #include "base/base.h"
@@ -20,17 +20,18 @@
 
 enum {
     HOST = 128,
-    /* With fewer processes Open MPI uses the same algorithm in place and with a buffer. With more, an in-place sum
-     * sends log2 P times as much as needed. */
+    /* With fewer processes, Open MPI uses the same algorithm in place and with a buffer. With this number or more, an
+     * in-place sum sends log2 P times as much as needed. */
     BUFFERED = 4,
-    BUFFERS = 16,    /* pending sums that have buffers */
-    IN_PLACE = 4096, /* pending sums in place */
-    YIELDS = 2000,   /* polls before a process sleeps between polls */
+    BUFFERS = 16,    /* maximum number of pending sums with buffers */
+    IN_PLACE = 4096, /* maximum number of pending sums in place */
+    YIELDS = 2000,   /* number of polls before a process sleeps between polls */
     CHUNK = 1 << 30  /* maximum bytes per broadcast */
 };
 static const double LOOK_AROUND = 0.1; /* seconds between checks for missing processes */
-static const double PATIENCE = 2; /* seconds that a failed process waits for the others to end */
-static const long NAP = 50000;    /* nanoseconds */
+/* Seconds that a failed process waits for the other processes to end. */
+static const double PATIENCE = 2;
+static const long NAP = 50000; /* nanoseconds */
 
 /* A process's host and id, for other processes of the same machine. */
 struct place {
@@ -39,7 +40,7 @@ struct place {
 };
 
 struct sum {
-    float *values, *buffer; /* buffer NULL: in place */
+    float *values, *buffer; /* buffer is NULL for a sum in place */
     size_t count;
     MPI_Request request;
 };
@@ -47,11 +48,11 @@ struct sum {
 struct cli_ranks {
     struct nvdp_context *ctx;
     int rank, size;
-    MPI_Comm work, leave; /* for collective work; for the end */
-    struct place *place;  /* [size]; pid 0: not visible from here */
+    MPI_Comm work, leave; /* communicators for collective work, and for the end */
+    struct place *place;  /* [size]; pid is 0 if the process is not visible from here */
     int gone;             /* rank of a missing process; -1 if there is none */
     char *held;           /* message withheld until the end */
-    /* Ring of pending sums: `begun` were started in all, and the first `ended` have finished. */
+    /* Ring of pending sums. `begun` sums were started in total, and the first `ended` sums have finished. */
     struct sum *sum;
     size_t room, begun, ended;
     float *buffers;
@@ -123,7 +124,7 @@ static nvdp_status finish(struct cli_ranks *r, int code, MPI_Request *request) {
 
 /* ---- the operations ---- */
 
-/* Requests end by MPI_Test, which the checker does not recognize. */
+/* MPI_Test ends the requests, which the checker does not recognize. */
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 
 static nvdp_status sum_doubles(void *user, double *values, size_t count) {
@@ -206,13 +207,13 @@ static nvdp_status sum_wait(void *user) {
 static void *drive(void *user) {
     struct cli_ranks *r = user;
     pthread_mutex_lock(&r->mpi);
-    while (!r->over && r->gone < 0) { /* with a process gone, nobody waits for pending sums */
+    while (!r->over && r->gone < 0) { /* if a process has ended, nobody waits for pending sums */
         int flag = 0;
         if (r->begun == r->ended) {
             pthread_cond_wait(&r->some, &r->mpi);
             continue;
         }
-        /* A poll of one request drives all. */
+        /* A poll of one request makes progress for all requests. */
         (void)MPI_Request_get_status(r->sum[(r->begun - 1) % r->room].request, &flag,
                                      MPI_STATUS_IGNORE);
         pthread_mutex_unlock(&r->mpi);
@@ -225,8 +226,8 @@ static void *drive(void *user) {
 
 /* ---- the beginning ---- */
 
-/* Detects a start by Open MPI, MPICH or Intel MPI, which export the number of processes. PMIx does not, so PMIX_RANK
- * counts as several. */
+/* Detects a start by Open MPI, MPICH or Intel MPI, which export the number of processes. PMIx does not export the
+ * number, so PMIX_RANK counts as several processes. */
 static bool is_one_of_several(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -245,7 +246,7 @@ static int look_around(struct cli_ranks *r) {
     for (int i = 0; i < r->size; i++) {
         bool near = i != r->rank && strcmp(r->place[i].host, own.host) == 0;
         here += near;
-        /* Clears the pid of processes in other containers with the same host name: they are not visible here. */
+        /* Clears the pid of processes in other containers with the same host name, which are not visible here. */
         if (!near || kill((pid_t)r->place[i].pid, 0) != 0) r->place[i].pid = 0;
     }
     MPI_Barrier(r->work); /* no process ends before it was checked */
@@ -276,7 +277,7 @@ static nvdp_status open_ranks(struct cli *cli, struct cli_ranks *r, int level) {
     MPI_Comm_set_errhandler(r->work, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(r->leave, MPI_ERRORS_RETURN);
     share_processors(cli, look_around(r));
-    cli_catch(SIGUSR1, false); /* mpirun forwards it, and then does not kill processes */
+    cli_catch(SIGUSR1, false); /* mpirun forwards this signal and then does not kill processes */
     r->driven = level >= MPI_THREAD_SERIALIZED && pthread_create(&r->driver, NULL, drive, r) == 0;
     return nvdp_context_set_ranks(cli->ctx, &ranks);
 }
@@ -316,7 +317,8 @@ bool cli_ranks_say(struct cli *cli, const char *format, va_list args) {
     return false;
 }
 
-/* Returns the lowest rank that failed, or `size` if none did. *all reports whether all processes reached the end. */
+/* Returns the lowest rank that failed, or `size` if no rank failed. Sets *all to true if all processes reached the
+ * end. */
 static int who_failed(struct cli_ranks *r, bool failed, bool *all) {
     MPI_Request request = MPI_REQUEST_NULL;
     int first = failed ? r->rank : r->size;

@@ -41,8 +41,8 @@ static void put_file(FILE *list, const char *file) {
     }
 }
 
-/* Sets a list of file names, which may hold commas. Takes the values from the command line, where the option may have
- * a second name, else from files, and appends `more`. */
+/* Sets a list of file names, which may contain commas. Takes the values from the command line, where the option may
+ * have a second name, or else from files, and appends `more`. */
 static int set_files(struct cli *cli, const char *name, const char *second, char *const *more,
                      int count) {
     nvdp__autofree char *text = NULL;
@@ -122,7 +122,7 @@ static int evaluate(struct cli *cli, const struct values *values) {
         "out",   "threads",   "quiet",      "json",      NULL};
     static const char *const same[] = {"model", "text",  "length", "mask-prob", "whole-word",
                                        "seed",  "limit", "cache",  NULL};
-    static const char *const batch[] = {"batch", NULL}; /* whose default differs */
+    static const char *const batch[] = {"batch", NULL}; /* option whose default differs */
     struct nvdp_mlm_scores scores = NVDP_RESULT(struct nvdp_mlm_scores);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     CLI_TRY(only(cli, allowed, "does not apply to --eval"));

@@ -1,5 +1,6 @@
-/* nvdp sanitize: privatizes texts token by token, or with --analyse examines what a mechanism does to a vocabulary,
- * and what an attacker makes of it. The library analyzes; this file has the tables that show an analysis. */
+/* nvdp sanitize: privatizes texts token by token. With --analyse, examines how a mechanism changes a vocabulary, and
+ * what an attacker infers from the mechanism's outputs. The library analyzes; this file has the tables that show an
+ * analysis. */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -14,13 +15,13 @@
 const char *const cli_analyses[] = {"none",           "geometry",     "deniability", "inversion",
                                     "mask-inference", "replacements", NULL};
 
-/* An analysis, and the texts that were analyzed. nvdp_result_free() releases it, because it begins with a result. */
+/* An analysis, and the analyzed texts. It begins with a result, so nvdp_result_free() frees it. */
 struct shown {
     struct nvdp_analysis found;
     struct origin {
-        const char *text, *task, *split; /* NULL: none */
+        const char *text, *task, *split; /* NULL if not given */
         size_t texts;
-    } texts, *of; /* NULL: the vocabulary alone */
+    } texts, *of; /* NULL for the vocabulary alone */
 };
 
 #define ORIGIN(member, ...)                                                                        \

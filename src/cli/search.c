@@ -26,7 +26,7 @@ static const struct nvdp_option options[] = {
      NULL, AT(model)},
     {0}};
 
-enum { NOTE = 1600, FEW = 200 /* their variance has a standard error of 10 % */ };
+enum { NOTE = 1600, FEW = 200 /* the variance of 200 estimates has a standard error of 10 % */ };
 
 struct queries {
     char **text;

@@ -1,6 +1,5 @@
-/* Standard output and standard error: every byte that a subcommand prints, or argp and getopt print for it, passes
- * through streams that show untrusted text (base/sentence.h).  File names, labels and attributes can then not control
- * a terminal. */
+/* Standard output and standard error: every byte that a subcommand, argp or getopt prints passes through streams that
+ * show untrusted text (base/sentence.h).  So file names, labels and attributes cannot control a terminal. */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -13,7 +12,7 @@ enum { ROOM = 4096, LONGEST = 4 /* bytes of a character */ };
 
 struct stream {
     int fd;
-    char next[LONGEST]; /* the begin of a character whose end was not written yet */
+    char next[LONGEST]; /* the first bytes of a character whose last bytes were not written yet */
     size_t held;
 };
 
@@ -28,7 +27,7 @@ static bool write_all(int fd, const char *bytes, size_t count) {
     return true;
 }
 
-/* fopencookie() demands 0 after an error. */
+/* Writes bytes.  Returns 0 after an error, as fopencookie() requires. */
 static ssize_t show(void *cookie, const char *bytes, size_t count) {
     struct stream *of = cookie;
     char out[ROOM];
@@ -53,7 +52,7 @@ static ssize_t show(void *cookie, const char *bytes, size_t count) {
     return write_all(of->fd, out, used) ? (ssize_t)count : 0;
 }
 
-/* Returns a stream to the descriptor, with the buffer that the C library's own stream has; NULL: out of memory. */
+/* Returns a stream to the descriptor, with the same buffering as the C library's stream; NULL if memory is short. */
 static FILE *open_stream(struct stream *made, int fd) {
     FILE *stream = fopencookie(made, "w", (cookie_io_functions_t){.write = show});
     if (stream == NULL) return NULL;
@@ -63,7 +62,7 @@ static FILE *open_stream(struct stream *made, int fd) {
 }
 
 bool cli_streams_open(void) {
-    /* Static: exit() writes through both streams after main() has returned. */
+    /* Static, because exit() writes through both streams after main() has returned. */
     static struct stream opened[2];
     FILE *out = open_stream(&opened[0], STDOUT_FILENO),
          *err = open_stream(&opened[1], STDERR_FILENO);

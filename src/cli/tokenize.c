@@ -92,7 +92,7 @@ static int table(struct tokenize *work) {
 
 /* --- JSON lines --- */
 
-/* Gets a text, which may hold NUL bytes; it stays NULL if the object has none. */
+/* Gets a text, which may contain NUL bytes. out->text stays NULL if the object has no such text. */
 static int get_text(const struct tokenize *work, const json_t *object, const char *key,
                     struct nvdp__field *out) {
     const json_t *value = json_object_get(object, key);
@@ -144,7 +144,7 @@ static int json_line(struct tokenize *work, const char *line, size_t size) {
     size_t blank = 0; /* the line does not end with a NUL */
     while (blank < size && (line[blank] == ' ' || line[blank] == '\t' || line[blank] == '\r'))
         blank++;
-    if (blank == size) return CLI_SUCCESS; /* mostly the last line */
+    if (blank == size) return CLI_SUCCESS; /* a blank line, usually the last line */
     json_error_t error;
     nvdp__autoptr(json_decref) json_t *object =
         json_loadb(line, size, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
@@ -170,7 +170,7 @@ static int all_lines(struct tokenize *work, const char *path) {
     }
 }
 
-/* The name of the file ends as a table's does. */
+/* Returns true if the name of the file has the ending of a table. */
 static bool is_table(const char *path) {
     static const char *const ends[] = {".tsv", ".csv", ".json", ".jsonl", ".ndjson"};
     static const char *const packed[] = {"", ".gz", ".xz"};

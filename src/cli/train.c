@@ -27,8 +27,8 @@ static const struct nvdp_option options[] = {
 
 /* --- the configuration --- */
 
-/* Prints the epsilon that a preset brings along; or what a budget without a preset trains, since Python chooses preset
- * certified then. */
+/* Prints the epsilon that a preset sets. For a budget without a preset, prints what is trained, because Python
+ * chooses the preset certified in this case. */
 static void note_budget(struct cli *cli) {
     static const char *const two_steps[] = {"preset", "from-base", "base-epochs", "freeze-layers",
                                             "dp-batch"};
@@ -162,7 +162,7 @@ static json_t *result_json(struct cli *cli, const char *out,
     return object;
 }
 
-/* --- cross validation: a run per fold --- */
+/* --- cross validation: one run per fold --- */
 
 /* Prints the mean and standard deviation of metric k over folds. */
 static void print_folds(size_t folds, const struct nvdp_train_result *result, int k) {
@@ -194,7 +194,7 @@ static nvdp_status train_fold(struct cli *cli, const char *out, size_t fold,
     return nvdp_train(cli->ctx, cli->config, result);
 }
 
-/* Finds the fold whose training has the largest epsilon, the first one without private training. */
+/* Finds the fold whose training has the largest epsilon, or the first fold if training is not private. */
 static nvdp_status weakest_fold(struct cli *cli, const char *out, size_t folds,
                                 struct nvdp_training_privacy *training, char folder[PATH_MAX]) {
     size_t weakest = 1;

@@ -1,4 +1,4 @@
-/* Analyses of text privatization (nvdp sanitize --analyse ... --json) in a report: reads their files, makes their
+/* Analyses of text privatization (nvdp sanitize --analyse ... --json) in a report: reads the files of analyses, makes
  * tables, and draws the figures of Qu et al. 2021 and Yue et al. 2021. Sections follow this order. */
 #include "report/parts.h"
 
@@ -15,7 +15,7 @@ static const char *const kinds[] = {"geometry", "deniability", "inversion", "mas
                                     "replacements"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Returns a number of the analysis, or of its member object `inner`; NaN if missing. */
+/* Returns a number of the analysis, or of the analysis's object `inner`; NaN if missing. */
 static double real(const struct report_analysis *a, const char *key, const char *inner) {
     return inner != NULL ? report_real_of(json_object_get(a->root, key), inner)
                          : report_real_of(a->root, key);
@@ -34,7 +34,7 @@ void report_analysis_release(struct report_analysis *analysis) {
     json_decref(analysis->root);
 }
 
-/* Returns true for attacks that find planted secrets. Other attacks find texts, or parts of them. */
+/* Returns true for attacks that find planted secrets. Other attacks find texts, or parts of texts. */
 static bool finds_secrets(const char *attack) {
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     for (size_t i = 0; nvdp_attack_describe(NULL, i, &info) == NVDP_OK; i++)
@@ -81,7 +81,7 @@ static nvdp_status add_file(struct nvdp_context *ctx, struct report *report, con
         return report_note(ctx, report, nvdp__file_name(path), "%s", nvdp_context_error(ctx));
     NVDP_TRY(status);
     NVDP_TRY(NVDP__PUSH(ctx, report->analysis, report->analyses, report->analysis_capacity, made));
-    made = (struct report_analysis){0}; /* the report's */
+    made = (struct report_analysis){0}; /* the report owns it now */
     return NVDP_OK;
 }
 
@@ -204,7 +204,7 @@ static void put_replacements(struct report_table *table, const struct report_ana
         report_table_row(table, "%s\t%s", a->mechanism, say_eta(a).text);
         report_table_cell(table, NAN, "%s", token != NULL ? token : "-");
         report_table_cell(table, NAN, "%.0f", report_real_of(row, "outputs"));
-        report_table_cell(table, NAN, "%s", text); /* which may have tabs, as tokens may */
+        report_table_cell(table, NAN, "%s", text); /* the text may have tabs, because tokens may */
     }
     if (i == 0) report_table_row(table, "%s\t%s", a->mechanism, say_eta(a).text);
 }
@@ -226,7 +226,7 @@ static bool is_first(const struct report *report, size_t i, int kind) {
 
 static struct nvdp_text_mechanism_info mechanism_of(const char *name) {
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
-    (void)nvdp_text_mechanism_describe(NULL, name, &info); /* unknown names keep no properties */
+    (void)nvdp_text_mechanism_describe(NULL, name, &info); /* an unknown name has no properties */
     return info;
 }
 
@@ -237,7 +237,7 @@ static bool is_level(const struct report_analysis *a, const struct report_analys
            real(b, "vocabulary", NULL) == real(a, "vocabulary", NULL);
 }
 
-/* Draws Qu's Figure 3, a panel per table, with the noise levels of the table's Laplace mechanisms. */
+/* Draws Figure 3 of Qu et al., with one panel per table, and the noise levels of the table's Laplace mechanisms. */
 static void draw_geometry(struct report_drawing *d, const struct report *report, size_t i,
                           size_t panel) {
     const struct report_analysis *a = &report->analysis[i];
@@ -305,7 +305,7 @@ static void draw_deniability(struct report_drawing *d, const struct report *repo
 
 /* ---- with the runs' scores ---- */
 
-/* Returns true if no other mask model guesses better on the same texts: the strongest attacker counts. */
+/* Returns true if no other mask model guesses better on the same texts. Only the strongest attacker counts. */
 static bool is_strongest(const struct report_analysis *a, const struct report *report) {
     for (size_t i = 0; i < report->analyses; i++) {
         const struct report_analysis *b = &report->analysis[i];
@@ -317,7 +317,7 @@ static bool is_strongest(const struct report_analysis *a, const struct report *r
     return true;
 }
 
-/* Returns true if the group's score belongs to the analysis: the same mechanism and eta, or no privacy for both. */
+/* Returns true if the group's score belongs to the analysis: both have the same mechanism and eta, or no privacy. */
 static bool is_of(const struct report_analysis *a, const struct report *report,
                   const struct report_group *group) {
     const bool plain = strcmp(a->mechanism, "none") == 0;
@@ -345,7 +345,7 @@ static struct report_text score_name(const struct report *report, size_t task) {
     return report_say("%.40s x 100", report->task[task].first->metric[0]);
 }
 
-/* Draws SanText's Figure 4, a panel per task. */
+/* Draws Figure 4 of SanText, with one panel per task. */
 static void draw_defense(struct report_drawing *d, const struct report *report, size_t task,
                          size_t panel) {
     for (size_t f = 0; f < report->families; f++) {
@@ -379,7 +379,7 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
     report_drawing_end_key(d);
 }
 
-/* Returns true if a family has scores at two etas or more. They are the utility in SanText's Figure 5. */
+/* Returns true if a family has scores at two etas or more. These scores are the utility in Figure 5 of SanText. */
 static bool over_eta(const struct report *report, size_t task, size_t family) {
     for (REPORT_EACH_GROUP(report, group)) /* groups of a family are adjacent, by eta */
         if (group > report->group && group->task == task && group->eta > 0 &&
@@ -395,7 +395,7 @@ static void draw_utility(struct report_drawing *d, const struct report *report, 
         if (!over_eta(report, task, f)) continue;
         report_drawing_block(d, "%s, %s\n# eta\tscore x 100\tits sd", report->task[task].label,
                              report->family[f].label);
-        for (REPORT_EACH_GROUP(report, group)) /* eta falls: starts at the least private */
+        for (REPORT_EACH_GROUP(report, group)) /* eta decreases: starts at the least private */
             if (group->task == task && group->family == f && group->eta > 0)
                 report_drawing_row(
                     d, (double[]){group->eta, 100 * group->score[0].mean, 100 * group->score[0].sd},
@@ -448,7 +448,7 @@ static void draw_over(struct report_drawing *d, size_t n, const struct cell *cel
         if (seen) continue;
         report_drawing_block(d, "%s, %s %g, eta %g\n# %s\tscore x 100", title, over_w ? "p" : "w",
                              fixed, cell[i].eta, over_w ? "w" : "p");
-        double last = -INFINITY; /* quadratic, as there are few points */
+        double last = -INFINITY; /* a quadratic search, because there are few points */
         for (size_t k = 0; k < n; k++) {
             const struct cell *next = NULL;
             for (size_t j = 0; j < n; j++) {
@@ -495,7 +495,7 @@ static size_t geometry_panels(const struct report *report, size_t i) {
     return is_first(report, i, REPORT_ANALYSIS_GEOMETRY);
 }
 
-/* Texts and table have panels if some of their analyses has an eta. */
+/* Returns the number of panels of texts and table: there are panels if an analysis of them has an eta. */
 static size_t deniability_panels(const struct report *report, size_t i) {
     const struct report_analysis *a = &report->analysis[i],
                                  *end = report->analysis + report->analyses;
@@ -514,7 +514,7 @@ static size_t defense_panels(const struct report *report, size_t task) {
     return matches(report, task, SIZE_MAX) > 0;
 }
 
-/* Draws the panels of one source; d NULL: only counts them.  Returns their number with those before. */
+/* Draws the panels of one source, or only counts them if d is NULL.  Returns `before` plus the number of panels. */
 static size_t each_panel(const struct report_source *of, const struct report *report,
                          struct report_drawing *d, size_t before) {
     const size_t items = of->of_tasks ? report->tasks : report->analyses;
@@ -529,7 +529,7 @@ static size_t each_panel(const struct report_source *of, const struct report *re
 static const struct {
     struct report_figure figure;
     size_t across;
-    struct report_source first, second; /* without panels of the first, there is no figure */
+    struct report_source first, second; /* there is no figure if `first` has no panels */
 } figures[] = {
     {{.name = "geometry",
       .title = "Distances between tokens and the norm of the noise",

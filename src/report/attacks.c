@@ -1,5 +1,5 @@
-/* The table of attacks on what runs share (nvdp attack --json, all kinds except exposure): reads the results, fills the
- * table, and notes which attacks break a promise. */
+/* The table of attacks on the samples of runs (nvdp attack --json, all kinds except exposure): reads the results, fills
+ * the table, and notes which attacks break a promise. */
 #include "base/file.h"
 #include "base/sentence.h"
 #include "report/parts.h"
@@ -36,7 +36,7 @@ static void put_row(struct report_table *table, const struct report_analysis *a,
     report_table_value(table, REPORT_ATTACK_BOUND, bound);
 }
 
-/* Returns the same metric for another observation. */
+/* Returns the value of the metric for another observation. */
 static double beside(const json_t *scores, const char *observed, const char *metric) {
     const json_t *score;
     size_t i;
@@ -48,7 +48,8 @@ static double beside(const json_t *scores, const char *observed, const char *met
     return NAN;
 }
 
-/* Guesses of the text: most likely, and among the ten most likely; labeled: by a reader who also has the labels. */
+/* Guesses of the text: the most likely text, and the ten most likely texts. "labeled" is for a reader who has the
+ * labels, too. */
 static const struct {
     const char *score;
     bool labeled;
@@ -61,7 +62,7 @@ static const struct {
 enum { GUESSES = sizeof guesses / sizeof *guesses };
 
 static void put_linkage(struct report_table *table, const struct report_analysis *a) {
-    const json_t *labeled = json_object_get(a->root, "labeled"); /* null: without labels */
+    const json_t *labeled = json_object_get(a->root, "labeled"); /* null without labels */
     const struct report_text first =
         report_say("the text, among %.0f", report_real_of(a->root, "texts"));
     for (size_t k = 0; k < GUESSES; k++) {
@@ -117,7 +118,7 @@ static void note_attack(struct report_table *table, const struct report_analysis
                           a->label);
 }
 
-/* Explains the attacks below the table. Consecutive attacks share the same note. */
+/* Explains the attacks below the table. Consecutive attacks of a kind share a note. */
 static void note_attacks(struct report_table *table) {
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     char said[512] = "";
@@ -173,8 +174,8 @@ struct report_table report_table_attacks(struct nvdp_context *ctx, const struct 
 
 /* ---- planted secrets and canaries ---- */
 
-/* Planted secrets and canaries (nvdp attack --kind exposure --json) in a report: their tables, and the memorization
- * figure of Hoory et al. 2021. */
+/* Planted secrets and canaries (nvdp attack --kind exposure --json) in a report: tables, and the memorization figure of
+ * Hoory et al. 2021. */
 
 /* Mean exposure of secrets that were not planted: E[-log2 U] = log2 e for a uniform rank. */
 static const double CONTROL = 1.4426950408889634;
@@ -185,14 +186,14 @@ static bool is_canary(const json_t *group) {
     return json_is_true(json_object_get(group, "canary"));
 }
 
-/* Returns group k of an attack; NULL beyond the last, or if it is not an object. */
+/* Returns group k of an attack; NULL beyond the last group, or if the group is no object. */
 static const json_t *group_at(const struct report_analysis *a, size_t k) {
     return a->kind != REPORT_ANALYSIS_EXPOSURE
                ? NULL
                : json_array_get(json_object_get(a->root, "groups"), k);
 }
 
-/* Returns true for secrets of this form and place that have a chosen number of occurrences. */
+/* Returns true for a group of secrets with this form and place. Canaries, whose coins decide, are excluded. */
 static bool is_part(const json_t *group, const char *form, const char *place) {
     return !is_canary(group) && strcmp(report_text_of(group, "form"), form) == 0 &&
            strcmp(report_text_of(group, "place"), place) == 0;

@@ -1,4 +1,4 @@
-/* Figures: gnuplot scripts and their data in one folder, so that anyone can redraw them, and the run of gnuplot as a
+/* Figures: gnuplot scripts and data in one folder, so that anybody can redraw the figures, and the run of gnuplot as a
  * separate process. Sections: looks, layout, drawing, drawings in a page. */
 #include "base/array.h"
 #include "base/file.h"
@@ -34,9 +34,9 @@ enum {
 enum { SHADES = 4 };
 static const struct {
     const char *colour[SHADES];
-    int marker[SHADES]; /* filled point types; the open one is one less */
+    int marker[SHADES]; /* filled point types; the open type is one less */
 } looks[] = {
-    /* one per method, in the methods' order; the last for everything else */
+    /* One look per method, in the order of methods; the last look is for everything else. */
     {{"#000000", "#333333", "#555555", "#222222"}, {7, 5, 9, 11}},
     {{"#777777", "#999999", "#666666", "#888888"}, {7, 5, 9, 11}},
     {{"#e69f00", "#ddaa33", "#aa8800", "#bbcc33"}, {11, 9, 13, 15}},
@@ -153,7 +153,7 @@ void report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
                                    .panels = panels,
                                    .kind = legend,
                                    .across = across < panels ? across : panels};
-    const struct report_figure *drawn = &out->figure; /* with its size */
+    const struct report_figure *drawn = &out->figure; /* the figure with its size */
     out->down = (panels + out->across - 1) / out->across;
     out->figure.width = panel_width(out) * (int)out->across;
     size_t cells = legend_across(out, report);
@@ -236,7 +236,7 @@ void report_drawing_plot(struct report_drawing *drawing, size_t block, const cha
     va_end(args);
 }
 
-/* Looks of series in drawings that show no families. */
+/* Looks of lines in drawings that show no families. */
 static const struct {
     const char *colour;
     int marker;
@@ -315,11 +315,11 @@ static void print_commands(const void *of, FILE *to) {
     }
 }
 
-/* Runs the program in the folder with its output in a log file. Returns 0, an errno if it did not start, or -1 if it
- * failed. */
+/* Runs the program in the folder, with output to a log file. Returns 0, an errno if the program did not start, or -1 if
+ * it failed. */
 static int run(const char *program, const char *folder, const char *script_text) {
     char *argv[] = {(char *)program, "-e", (char *)script_text,
-                    NULL}; /* which it does not change */
+                    NULL}; /* posix_spawn() does not change the arguments */
     posix_spawn_file_actions_t actions;
     pid_t child = 0;
     int state = 0, err = posix_spawn_file_actions_init(&actions);
@@ -338,7 +338,7 @@ static int run(const char *program, const char *folder, const char *script_text)
     return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? 0 : -1;
 }
 
-/* Returns a sentence with the last non-blank line of the log; NULL: out of memory. */
+/* Returns a sentence with the last non-blank line of the log; NULL if memory is short. */
 static char *complaint(struct nvdp_context *ctx, const char *folder, const char *program,
                        const char *figure) {
     enum { LIMIT = 1 << 16 };
@@ -418,9 +418,8 @@ nvdp_status report_inline_svg(struct nvdp_context *ctx, const char *svg, const c
 
 /* ---- labels ---- */
 
-/* Places the labels of a panel's points: each beside its point, on the side where it covers the smallest area. */
-
-/* In pixels: height of a label's line, half size of a marker, gap between point and label. */
+/* Places the labels of a panel's points. A label is beside its point, on the side where it covers the smallest area. */
+/* Height of a label's line, half size of a marker, gap between point and label, in pixels; number of sides. */
 enum { HEIGHT = 10, MARKER = 4, GAP = 6, SIDES = 4 };
 
 struct box {

@@ -10,11 +10,11 @@
 
 /* --- labels --- */
 
-/* A run's label is the method's name (or the sweep's label), followed by the options that distinguish it from other
- * runs of that name. Options are added one at a time until, within each task, runs with the same label have the same
- * options. */
+/* A run's label is the method's name (or the sweep's label), followed by the options that distinguish the run from
+ * other runs with this name. Options are added one at a time until, within each task, runs with the same label have
+ * the same options. */
 
-/* Options that are tried first. The first ALWAYS_SHOWN of them (encoder, private training) are also shown if they
+/* Options that are tried first. The first ALWAYS_SHOWN options (encoder, private training) are always shown if they
  * differ from the default, except in labels of a sweep. */
 static const char *const preferred[] = {
     "encoder",    "target-epsilon", "dp-noise", "preset",      "clip-sequence", "regularizer",
@@ -30,13 +30,13 @@ static bool differ_in(const struct report_run *a, const struct report_run *b, co
     return !(x == y || (x != NULL && y != NULL && json_equal(x, y)));
 }
 
-/* Columns that define the task of a folder of tables: other columns make another task. */
+/* Options that define the task of a folder of tables: another column makes another task. */
 static const char *const columns[] = {"text-column", "text-pair-column", "label-column",
                                       "regression"};
 enum { TASK_COLUMNS = sizeof columns / sizeof *columns };
 
-/* Returns true if two runs have the same task. A sanitized folder stands for the task's own folder and has its
- * columns. */
+/* Returns true if two runs have the same task. A sanitized folder stands for the task's original folder and has the
+ * same columns. */
 static bool same_task(const struct report_run *a, const struct report_run *b) {
     for (size_t k = 0; k < TASK_COLUMNS; k++) {
         if (differ_in(a, b, columns[k])) return false;
@@ -45,7 +45,7 @@ static bool same_task(const struct report_run *a, const struct report_run *b) {
            (a->sanitized || b->sanitized || strcmp(a->data, b->data) == 0);
 }
 
-/* Returns true if two runs have the same label but need different ones. */
+/* Returns true if two runs have the same label but need different labels. */
 static bool collide(const struct report *report, char *const *label, size_t i, size_t j) {
     const struct report_run *a = &report->run[i], *b = &report->run[j];
     return strcmp(report_method_of(a), report_method_of(b)) == 0 &&
@@ -53,7 +53,7 @@ static bool collide(const struct report *report, char *const *label, size_t i, s
            !json_equal(a->variant, b->variant);
 }
 
-/* Returns an option in which the runs differ: a preferred one, else the first in alphabetical order. */
+/* Returns an option in which the runs differ: a preferred option, else the first option in alphabetical order. */
 static const char *choose(const struct report_run *a, const struct report_run *b) {
     for (size_t k = 0; k < PREFERRED; k++) {
         if (differ_in(a, b, preferred[k])) return preferred[k];
@@ -75,7 +75,7 @@ struct extension {
     const json_t *value;
 };
 
-/* Writes the option as "latent-dim 16". Some values need no name. */
+/* Writes the option as "latent-dim 16". Some values are written without the name of the option. */
 static void print_extended(const void *of, FILE *to) {
     const struct extension *by = of;
     const json_t *value = by->value;
@@ -122,7 +122,8 @@ static nvdp_status extend(struct nvdp_context *ctx, const struct report *report,
     return NVDP_OK;
 }
 
-/* Makes label[runs], each free(). Adds options until no labels collide; each round distinguishes at least one pair. */
+/* Makes label[runs], which the caller frees with free(). Adds options until no labels collide; each round distinguishes
+ * at least one pair. */
 static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *report,
                                char **label) {
     for (size_t i = 0; i < report->runs; i++) {
@@ -178,7 +179,7 @@ struct report_stat report_stat_of(size_t n, const double *values) {
 
 /* --- tasks --- */
 
-/* Returns the run's task. A sanitized folder matches the first task that may be its own. */
+/* Returns the run's task. A sanitized folder matches the first task that may be its original task. */
 static size_t find_task(const struct report *report, const struct report_run *run) {
     size_t at = 0;
     while (at < report->tasks && !same_task(report->task[at].first, run)) {
@@ -187,7 +188,7 @@ static size_t find_task(const struct report *report, const struct report_run *ru
     return at;
 }
 
-/* Returns true if a task of the same name differs in its data, or with `key` in that option. */
+/* Returns true if a task of the same name has other data, or, with `key`, another value of this option. */
 static bool differs(const struct report *report, const struct report_task_rows *task,
                     const char *key) {
     for (size_t i = 0; i < report->tasks; i++) {
@@ -215,7 +216,7 @@ static nvdp_status name_task(struct nvdp_context *ctx, struct report *report, si
     return NVDP_OK;
 }
 
-/* Sanitized folders, which stand for a task's own folder, come last. */
+/* Lists the tasks. Sanitized folders, which stand for a task's original folder, come last. */
 static nvdp_status list_tasks(struct nvdp_context *ctx, struct report *report) {
     NVDP_TRY(NVDP__NEW(ctx, report->task, report->runs));
     for (size_t k = 0; k < 2 * report->runs; k++) {
@@ -355,7 +356,8 @@ static void summarize(struct report_group *group, double *scratch) {
         group->quantity[k] = over_seeds(group, scratch, offsetof(struct report_run, quantity[k]));
     }
     group->best = group->run[0];
-    for (size_t i = 1; i < group->runs; i++) { /* by validation score only, never by test score */
+    /* Selects by validation score only, never by test score. */
+    for (size_t i = 1; i < group->runs; i++) {
         double value = group->run[i]->validation, best = group->best->validation;
         if (value > best || (isnan(best) && !isnan(value))) group->best = group->run[i];
     }
@@ -368,7 +370,7 @@ const struct report_group *report_chosen(const struct report *report, size_t tas
         const struct report_stat *spent = &group->quantity[quantity];
         if (group->task != task || group->family != family) continue;
         if (!isnan(limit) && !(spent->n == group->runs && spent->max <= limit)) continue;
-        /* Groups of a family are ordered by rising privacy, so a tie selects the later, more private one. */
+        /* Groups of a family are ordered by rising privacy, so a tie selects the later, more private group. */
         if (chosen == NULL || group->validation.mean >= chosen->validation.mean ||
             isnan(chosen->validation.mean))
             chosen = group;
@@ -408,7 +410,7 @@ nvdp_status report_group(struct nvdp_context *ctx, struct report *report) {
                NVDP__UP(struct report_group, family), NVDP__UP(struct report_group, lambda_g),
                NVDP__UP(struct report_group, lambda_d),
                NVDP__DOWN(struct report_group, clip_sequence),
-               NVDP__DOWN(struct report_group, eta)); /* NaN, no such option, is equal to all */
+               NVDP__DOWN(struct report_group, eta)); /* NaN (no such option) equals all values */
     for (size_t i = 0; i < report->groups; i++) {
         summarize(&report->group[i], scratch.number);
     }
@@ -429,8 +431,8 @@ nvdp_status report_group(struct nvdp_context *ctx, struct report *report) {
 
 /* ---- significance ---- */
 
-/* Tests whether methods differ by more than chance between seeds. Scores are paired: two methods with the same task,
- * settings and seed. report_compare() tests all pairs of families. */
+/* Tests whether methods differ by more than chance between seeds. A pair of scores has the same task and seed, and two
+ * methods. report_compare() tests all pairs of families. */
 
 static const double CONFIDENCE_TAIL = 0.975; /* quantile for a two-sided interval of 95 % */
 static const double SAME = 1e-12;            /* relative rounding error of the scores */
@@ -532,7 +534,7 @@ nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report
         const size_t more = compare_task(report, task, scratch, list + made);
         for (size_t k = 0; k < more; k++)
             p[k] = list[made + k].p;
-        report_holm(more, p, p + more); /* over the comparisons of the task */
+        report_holm(more, p, p + more); /* adjusts over the comparisons of the task */
         for (size_t k = 0; k < more; k++)
             list[made++].holm = p[more + k];
     }

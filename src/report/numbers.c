@@ -1,12 +1,12 @@
-/* The report's quantities, a row each, in the order of the columns of groups.csv and runs.csv; then the full numbers
- * behind the tables, for programs: CSV, then JSON. */
+/* The report's quantities, one row per quantity, in the order of the columns of groups.csv and runs.csv. Then the full
+ * numbers of the tables, for programs, as CSV and as JSON. */
 #include "report/parts.h"
 #include <math.h>
 #include <nvdp/result.h>
 #include <stdlib.h>
 
 /* clang-format off */
-/* Read a quantity from an object: minimum, maximum, whether every measurement has it, keys. */
+/* The place of a quantity in an object: minimum, maximum, whether every measurement has the quantity, keys. */
 #define PRIVACY(min, max, needed, ...) .of = REPORT_OF_PRIVACY, .place = {{__VA_ARGS__}, min, max, needed}
 #define POSTERIOR(min, max, needed, ...) .of = REPORT_OF_POSTERIOR, .place = {{__VA_ARGS__}, min, max, needed}
 
@@ -77,7 +77,7 @@ double report_value(const struct report_group *group, enum report_quantity quant
 
 /* --- CSV --- */
 
-/* A line of groups.csv or runs.csv; each file has some of the members. */
+/* A line of groups.csv or runs.csv; each file uses some of the members. */
 struct line {
     const char *run, *task, *data, *title, *method, *label, *metric, *second_metric, *command;
     bool private, selected;
@@ -138,7 +138,7 @@ static void put_number(FILE *to, double value) {
     if (!isnan(value)) report_put_real(to, value);
 }
 
-/* Writes the values of the rows, separated by commas; line NULL: their names. */
+/* Writes the values of the rows, separated by commas. If line is NULL, writes the names of the rows. */
 static void put_rows(const struct nvdp_result_row *row, const struct line *line, FILE *to) {
     for (size_t k = 0; row[k].name != NULL; k++) {
         const void *at = (const char *)line + row[k].offset;
@@ -293,7 +293,7 @@ static json_t *runs(const struct report_group *group) {
     return array;
 }
 
-/* Makes a list of the `count` items that `item` makes. */
+/* Makes a list of `count` items by calls of `item`. */
 static json_t *list_of(const struct report *report, size_t count,
                        json_t *(*item)(const struct report *report, size_t i)) {
     json_t *array = json_array();
@@ -365,7 +365,7 @@ static json_t *note_item(const struct report *report, size_t i) {
     return json_pack("{s:s, s:s}", "run", report->note[i].name, "note", report->note[i].text);
 }
 
-/* Returns an analysis as it was printed, with its file. */
+/* Returns an analysis as it was printed, with the name of the file. */
 static json_t *analysis_item(const struct report *report, size_t i) {
     json_t *one = json_copy(report->analysis[i].root);
     add(&one, "file", json_string(report->analysis[i].name));

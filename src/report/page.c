@@ -1,5 +1,5 @@
-/* The report as one self-contained HTML page. report_page() at the end puts the sections in order: the picture, a
- * sentence per method, tables, how to read them, other figures, what was run, remarks, every run. */
+/* The report as one self-contained HTML page. report_page() at the end writes the sections in order: the picture, a
+ * sentence per method, tables, how to read the tables, other figures, the families, remarks, every run. */
 #include "report/parts.h"
 
 #include "base/sentence.h"
@@ -50,7 +50,7 @@ static const char style[] =
     "figure,tr,details{break-inside:avoid}.wide{overflow:visible}table{font-size:7.5pt}"
     "td,th{padding:.2em .35em;white-space:normal}}\n";
 
-/* Writes an escaped text between two pieces of HTML. */
+/* Writes an escaped text between two strings of HTML. */
 static void put(FILE *to, const char *before, const char *text, const char *after) {
     report_put(to, nvdp__put_html, before, text, after);
 }
@@ -69,7 +69,7 @@ static void put_families(FILE *to, const struct report *report) {
         for (REPORT_EACH_GROUP(report, group)) {
             if (group->family == f) runs += group->runs;
         }
-        bool first = /* families of one method are adjacent */
+        bool first = /* true for the first of the adjacent families of a method */
             f == 0 || strcmp(report->family[f - 1].method, report->family[f].method) != 0;
         put(to, "<dt>", report->family[f].label, "");
         fprintf(to, " <span class=\"soft\">(%zu run%s)</span></dt>", runs, runs == 1 ? "" : "s");
@@ -106,7 +106,7 @@ static void put_overview(FILE *to, const struct report_page *page) {
     fprintf(to, "<p>%zu finished run%s, %zu setting%s that differ in more than seed and fold, ",
             report->runs, report->runs == 1 ? "" : "s", report->groups,
             report->groups == 1 ? "" : "s");
-    double seconds = 0; /* of all runs */
+    double seconds = 0; /* training time of all runs */
     for (size_t i = 0; i < report->runs; i++) {
         if (!isnan(report->run[i].seconds)) seconds += report->run[i].seconds;
     }
@@ -143,8 +143,9 @@ static bool is_drawn(const struct report_page *page, size_t figure) {
     return page->svg[figure] != NULL && !page->figures->item[figure].empty;
 }
 
-/* Finds the figures that stand first: scores against what is proven, against what is measured, and what the best
- * attacker gets. Each is the first of some names that the page shows; the number of figures if there is none. */
+/* Finds the figures at the top: scores against proven numbers, scores against measured numbers, and the success of the
+ * best attacker. Each picture is the first shown figure of a list of names, or the number of figures if there is
+ * none. */
 static void choose_pictures(const struct report_page *page, size_t picture[PICTURES]) {
     static const char *const proven[] = {"certified_epsilon", NULL};
     static const char *const measured[] = {"fig3_rd_max_sum", "exact_epsilon_max", "epsilon_max",
@@ -163,14 +164,14 @@ static void choose_pictures(const struct report_page *page, size_t picture[PICTU
 
 static void put_figure(FILE *to, const struct report_page *page, size_t i) {
     const struct report_figure *figure = &page->figures->item[i];
-    /* One panel alone does not fill the page; many on a small screen shrink to half their size, then scroll. */
+    /* A single panel does not fill the page. On a small screen, many panels shrink to half their size, then scroll. */
     fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx;--narrowest:%dpx\">%s</div>\n",
             figure->name, figure->width * 6 / 5, figure->width / 2, page->svg[i]);
     put(to, "<figcaption><strong>", figure->title, ".</strong> ");
     put(to, "", figure->caption, "</figcaption>\n</figure>\n");
 }
 
-/* The table of attacks is always made; without attacks it has no rows. */
+/* Returns the table of attacks, which always exists; without attacks it has no rows. */
 static const struct report_table *attack_table(const struct report_table *table) {
     int k = 0;
     while (k < REPORT_TABLES - 1 &&
@@ -180,8 +181,8 @@ static const struct report_table *attack_table(const struct report_table *table)
     return &table[k];
 }
 
-/* Returns 100 times the cell's share with the decimals of its text, a bound rounded up; NaN for a number beyond 0 to
- * 100. */
+/* Returns 100 times the cell's share, with as many decimals as the cell's text; a bound is rounded up. NaN for a number
+ * outside of 0 to 100. */
 static double percentage(const struct report_cell *cell, bool bound) {
     const double percent = 100 * cell->value;
     const int decimals = percent > 0 && percent < 1 ? 1 - (int)floor(log10(percent)) : 1;
@@ -189,7 +190,7 @@ static double percentage(const struct report_cell *cell, bool bound) {
     return bound ? -nvdp__lower_bound(-percent, decimals) : round(100 * percent) / 100;
 }
 
-/* Draws each attack of the table as a bar, with a line at what is proven at most. */
+/* Draws each attack of the table as a bar, with a line at the proven upper bound. */
 static bool put_bars(FILE *to, const struct report_table *attacks) {
     bool begun = false;
     for (size_t i = 0; i < attacks->rows; i++) {
@@ -240,7 +241,7 @@ static void put_picture(FILE *to, const struct report_page *page) {
         fputs("<p>No run has a finite privacy value against which its score could be drawn.</p>\n",
               to);
     }
-    for (size_t i = 0; i < figures->count; i++) { /* names the figures that are left out */
+    for (size_t i = 0; i < figures->count; i++) { /* lists the figures that are left out */
         if (!figures->item[i].empty) continue;
         fprintf(to, "%s<code>%s</code>",
                 empty++ == 0
@@ -254,12 +255,12 @@ static void put_picture(FILE *to, const struct report_page *page) {
 
 /* --- a sentence per method --- */
 
-/* Writes for how many seeds a statement holds, if not for all. */
+/* Writes for how many seeds a statement holds, if it does not hold for all seeds. */
 static void put_seeds(FILE *to, const struct report_group *group, const struct report_stat *of) {
     if (of->n < group->runs) fprintf(to, " (%zu of %zu seeds)", of->n, group->runs);
 }
 
-/* Returns how a seed of the group was measured; the measured seeds were measured alike. */
+/* Returns the options with which a seed of the group was measured; these are equal for all measured seeds. */
 static const struct report_measured *how_of(const struct report_group *group) {
     size_t k = 0;
     while (k + 1 < group->runs && !group->run[k]->measured)
@@ -267,7 +268,7 @@ static const struct report_measured *how_of(const struct report_group *group) {
     return &group->run[k]->how;
 }
 
-/* Writes the measured number of a group without a proven one. */
+/* Writes the measured number of a group without a proven number. */
 static void put_measured(FILE *to, const struct report_group *group) {
     const struct report_stat *of = group->quantity;
     const struct report_measured *how = how_of(group);
@@ -293,7 +294,7 @@ static void put_measured(FILE *to, const struct report_group *group) {
     }
 }
 
-/* Bounds are the largest over seeds, rounded up. */
+/* Writes the proven numbers of a group. A bound is the maximum over seeds, rounded up. */
 static void put_proven(FILE *to, const struct report *report, const struct report_group *group) {
     const struct report_stat *epsilon = &group->quantity[REPORT_CERTIFIED],
                              *guess = &group->quantity[REPORT_GUESS],
@@ -344,7 +345,7 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
     }
 }
 
-/* Writes what private training proves of each seed. */
+/* Writes the guarantee of private training, which holds for each seed. */
 static void put_training(FILE *to, const struct report_group *group) {
     double largest[2] = {0, 0};
     for (size_t k = 0; k < group->runs; k++) {
@@ -359,7 +360,7 @@ static void put_training(FILE *to, const struct report_group *group) {
             nvdp__bound(largest[0]).text, nvdp__bound(largest[1]).text);
 }
 
-/* Writes what the attackers get from the method's samples. */
+/* Writes the success of the attackers on the method's samples. */
 static void put_attack_scores(FILE *to, const struct report_group *group, bool attacks) {
     const struct report_stat *linked = &group->quantity[REPORT_LINKED],
                              *attack = &group->quantity[REPORT_ATTACK];
@@ -402,7 +403,7 @@ static void put_methods(FILE *to, const struct report_page *page) {
             put(to, "<li><strong>", report->family[group->family].label, "</strong>");
             const struct report_text setting = report_say_setting(group);
             if (strcmp(setting.text, "-") != 0) put(to, " at ", setting.text, "");
-            const struct report_run *run = group->run[0]; /* for the names of the metrics */
+            const struct report_run *run = group->run[0]; /* has the names of the metrics */
             for (int k = 0; k < run->metrics && group->score[k].n > 0; k++) {
                 /* "scores 86.0 +- 1.4 (accuracy) and 71.0 (f1)" */
                 put(to, k == 0 ? " scores " : " and ", report_say_score_stat(&group->score[k]).text,
@@ -420,7 +421,7 @@ static void put_methods(FILE *to, const struct report_page *page) {
 
 /* --- tables --- */
 
-/* Writes the notes of a kind of the tables from `from` up to `end`, each once. */
+/* Writes the notes of a kind of the tables from `from` up to `end`, every different note once. */
 static void put_table_notes(FILE *to, const struct report_table *table, int from, int end,
                             enum report_note_kind kind) {
     for (int k = from; k < end; k++) {

@@ -17,31 +17,32 @@ enum { REPORT_METRICS = 2, REPORT_TRADE_OFFS = 2 };
 /* Baseline of the guess bound in reports: one guess in a thousand is right without a sample. */
 #define REPORT_GUESS_BASELINE 0.001
 
-/* Quantities of a run; a group has their mean over its seeds. NaN: missing. */
+/* Quantities of a run. A group has the mean of a quantity over its seeds. A missing quantity is NaN. */
 enum report_quantity {
     REPORT_SUM_MAX,  /* Renyi divergence in nats, summed over all shared values: maximum */
     REPORT_SUM_MEAN, /* mean over pairs */
     REPORT_BOUND,    /* proven upper bound of the maximum, for any texts */
-    REPORT_UNIT_MAX, /* the same per component and dimension, as in the published tables */
+    REPORT_UNIT_MAX, /* REPORT_SUM_MAX per component and dimension, as in the published tables */
     REPORT_UNIT_MEAN,
     REPORT_INFINITE,        /* share of infinite pairs */
     REPORT_SUM_MAX_FINITE,  /* maximum over the finite pairs; not a privacy statement */
-    REPORT_UNIT_MAX_FINITE, /* the same per component and dimension */
+    REPORT_UNIT_MAX_FINITE, /* REPORT_SUM_MAX_FINITE per component and dimension */
     REPORT_BDP_BEST,        /* Bayesian DP, best moment */
     REPORT_BDP_PUBLISHED,   /* moment 1.1 */
-    REPORT_EPSILON_MAX,     /* converted from the divergences at bdp's delta: maximum over pairs */
+    REPORT_EPSILON_MAX,     /* epsilon from the divergences at bdp's delta: maximum over pairs */
     REPORT_EPSILON_MEAN,
-    REPORT_EXACT_MAX, /* the same, exactly, by nvdp privacy --exact */
+    REPORT_EXACT_MAX, /* the exact value of this epsilon, by nvdp privacy --exact */
     REPORT_EXACT_MEAN,
     REPORT_LINKED,    /* share of samples whose text is identified among the measured texts */
-    REPORT_CERTIFIED, /* proven over all texts: epsilon of one sample at delta 1e-5 */
-    REPORT_GUESS, /* proven upper bound: success of a guess with baseline .001 after one sample */
-    REPORT_BITS,  /* proven upper bound: information of one sample about its text */
-    REPORT_WORD,  /* proven per word: epsilon of one sample at delta 1e-5 */
-    REPORT_WORD_GUESS,   /* and of a guess of one word with baseline .001, all other words known */
+    REPORT_CERTIFIED, /* proven epsilon over all texts of one sample at delta 1e-5 */
+    /* Proven upper bound of the success of a guess with baseline .001 after one sample. */
+    REPORT_GUESS,
+    REPORT_BITS,         /* proven upper bound of the information of one sample about its text */
+    REPORT_WORD,         /* proven epsilon per word of one sample at delta 1e-5 */
+    REPORT_WORD_GUESS,   /* proven bound of a guess of one word, baseline .001, other words known */
     REPORT_VECTORS,      /* effective number of vectors per text: mean over texts */
-    REPORT_VECTORS_LOW,  /* its 5 % quantile */
-    REPORT_VECTORS_HIGH, /* its 95 % quantile */
+    REPORT_VECTORS_LOW,  /* 5 % quantile of this number over texts */
+    REPORT_VECTORS_HIGH, /* 95 % quantile of this number over texts */
     REPORT_TOKEN_SHARE,
     REPORT_ABS_MU,
     REPORT_SIGMA,
@@ -57,8 +58,8 @@ struct report_place {
     bool needed;
 };
 
-/* The kind of a quantity: it decides how to print it. A group has the mean over its seeds, of a proven upper bound
- * the largest. */
+/* The kind of a quantity, which determines the format. A group has the mean over its seeds, or, for a proven upper
+ * bound, the maximum over its seeds. */
 enum report_kind {
     REPORT_NUMBER,
     REPORT_SHARE,
@@ -71,9 +72,9 @@ enum report_source_of { REPORT_NOT_READ, REPORT_OF_PRIVACY, REPORT_OF_POSTERIOR 
 
 /* A quantity. Tables show it if some group has it. */
 struct report_quantity_row {
-    const char *name; /* in files */
+    const char *name; /* name in files */
     enum report_kind kind;
-    int better;       /* +1: larger is better; -1: smaller is better; 0: not compared */
+    int better;       /* +1 if larger is better, -1 if smaller is better, 0 if not compared */
     bool always;      /* tables show it in any case */
     bool if_infinite; /* tables show it if some pair of texts is infinitely far apart */
     bool log;         /* figures draw it on a logarithmic axis */
@@ -93,53 +94,54 @@ struct report_measured {
     bool same_length;  /* adjacency */
     bool given_length; /* privatized texts, whose lengths are public: pairs of equal length */
     bool drawn;        /* mean and shares are estimates from drawn pairs */
-    double
-        population; /* texts compared with the text of bdp's largest epsilon; NaN if not measured */
+    /* Texts compared with the text of bdp's largest epsilon; NaN if not measured. */
+    double population;
 };
 
 /* A complete measurement of a run. */
 struct report_candidate {
     char *path;
-    json_t *root; /* until one of them is chosen */
+    json_t *root; /* the file's object, until a candidate is chosen */
     struct report_measured how;
-    bool exact; /* has the exact loss */
+    bool exact; /* the measurement has the exact loss */
 };
 
 struct report_run {
-    char *name; /* name of its directory, as shown */
+    char *name; /* name of the run's directory, as shown */
     char *path;
     json_t *file;    /* contents of run.json */
     json_t *config;  /* its member "config" */
-    json_t *variant; /* flat options by name, without those that make no different method */
+    json_t *variant; /* flat options by name, without options that make no different method */
     char *task, *method, *data;
-    char *label, *model; /* from sweep.json, or NULL; model: the grid's path, with {options} */
-    /* Mechanism that privatizes its texts: "santext", ...; NULL if there is none. */
+    char *label, *model; /* from sweep.json, or NULL; `model` is the grid's path, with {options} */
+    /* Mechanism that privatizes the run's texts, such as "santext"; NULL if there is none. */
     char *sanitizer;
-    double eta;                /* noise of the mechanism; NaN without one */
+    double eta;                /* noise of the mechanism; NaN without a mechanism */
     double lambda_g, lambda_d; /* NaN if the method has none */
     double clip_sequence;      /* C; NaN without a sequence clip */
     uint64_t seed;
-    int64_t fold; /* of --folds, from 1; 0 if there is none */
+    int64_t fold; /* fold of --folds, from 1; 0 without folds */
     int metrics;
     char *metric[REPORT_METRICS]; /* names for printing */
     char *metric_key;             /* first metric, as in files */
-    double score[REPORT_METRICS]; /* NaN from index [metrics] */
+    double score[REPORT_METRICS]; /* NaN from index `metrics` on */
     double majority; /* score of the most frequent class; NaN if result.json has none */
     double validation, seconds;
     double training_epsilon,
-        training_delta; /* of private training, for one training example; NaN if there is none */
+        /* Guarantee of private training for one training example; NaN if there is none. */
+        training_delta;
     double quantity[REPORT_QUANTITIES];
     char *infinite,
         *infinite_published; /* reason why divergences are infinite; NULL if they are finite */
     bool measured;
     struct report_candidate *candidate;
     size_t candidates, candidate_capacity;
-    size_t part, part_of; /* texts of an incomplete measurement; 0: none, or unknown */
-    bool sanitized;       /* its data were written by nvdp sanitize */
-    bool insecure_seed;   /* that folder's draws came from a seed */
+    size_t part, part_of; /* texts of an incomplete measurement; 0 if there is none, or unknown */
+    bool sanitized;       /* nvdp sanitize wrote the run's data */
+    bool insecure_seed;   /* the draws of nvdp sanitize came from a seed */
     bool own_texts; /* the vocabulary, or the sensitive words, were chosen by the private texts */
     struct report_measured how;
-    double alpha_count[NVDP_ALPHA_BINS]; /* tokens per bin of log10 alpha; all 0: unknown */
+    double alpha_count[NVDP_ALPHA_BINS]; /* tokens per bin of log10 alpha; all 0 if unknown */
     double alpha_first, alpha_width;
     /* [worst, typical pair]: true-positive rate of the best test between the pair's texts at
      * nvdp_exact_fpr(); NaN if unknown */
@@ -156,17 +158,17 @@ struct report_note {
 
 struct report_stat {
     size_t n;
-    double mean; /* +inf if any value is; NaN if n is 0 */
+    double mean; /* +inf if any value is infinite; NaN if n is 0 */
     double sd;   /* divisor n - 1; NaN if n < 2 or the mean is infinite */
     double max;  /* NaN if n is 0 */
 };
 
 struct report_task_rows {
     char *label;
-    const char *task, *data; /* from its runs */
+    const char *task, *data; /* from the runs of the task */
     const struct report_run *first;
-    double
-        majority; /* majority-class score, mean over runs, because folds differ; NaN if no run has one */
+    /* Majority-class score, mean over runs, because folds differ; NaN if no run has one. */
+    double majority;
 };
 
 /* One method with one set of options, over tasks and over settings of lambda and C. */
@@ -174,7 +176,7 @@ struct report_family {
     char *label;
     const char *method;
     int place;      /* position of the method in the order of methods */
-    bool reference; /* base or reg: without privacy */
+    bool reference; /* the method is base or reg, without privacy */
     int shade;      /* number of earlier families with the same kind of look */
 };
 
@@ -191,7 +193,7 @@ struct report_group {
     bool selected;                 /* report_chosen() without a limit */
 };
 
-/* Kinds of analyses: those that nvdp sanitize --analyse printed, then those of nvdp attack. */
+/* Kinds of analyses: kinds of nvdp sanitize --analyse, then kinds of nvdp attack. */
 enum {
     REPORT_ANALYSIS_GEOMETRY,
     REPORT_ANALYSIS_DENIABILITY,
@@ -202,11 +204,12 @@ enum {
     REPORT_ANALYSIS_ATTACK /* kinds other than exposure */
 };
 struct report_analysis {
-    char *name; /* name of its file */
+    char *name; /* name of the analysis's file */
     json_t *root;
     int kind;
-    const char *mechanism, *task; /* from the root; task NULL: another text, or the vocabulary */
-    double eta;                   /* 0: none */
+    /* From the root; task is NULL for another text or the vocabulary. */
+    const char *mechanism, *task;
+    double eta;  /* 0 if there is none */
     char *label; /* texts and table: "sst2 dev, 29523 x 384"; for an attack, the model */
 };
 
@@ -227,7 +230,7 @@ struct report {
     size_t budgets;
     struct report_analysis *analysis; /* by kind, label, mechanism, eta */
     size_t analyses, analysis_capacity;
-    char *figure_notice; /* why figures were not drawn; NULL: drawn, or not requested */
+    char *figure_notice; /* why figures were not drawn; NULL if they were drawn or not requested */
 };
 
 /* Returns the name of the method in tables: the mechanism that makes it private. */
@@ -252,7 +255,7 @@ struct report_text {
 /* Returns the length of a file's name without .json. */
 int report_stem(const char *name);
 
-/* printf, cut to the size of a short text. */
+/* Formats like printf, cut to the size of a short text. */
 struct report_text report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Formats at least three digits: "0.0123", "66.1", "392488", "1.25e-06"; "inf", "-inf"; "-" for NaN. */
 struct report_text report_say_number(double value);
@@ -269,14 +272,14 @@ struct report_text report_say_lambda(double lambda);
 /* Formats the setting of a group within its family: "lambda 1e-3", "lambda G 1e-3, D 1e-2", "C 1.5", "C 1.5, lambda
  * 1e-3"; "-" if there is none. */
 struct report_text report_say_setting(const struct report_group *group);
-/* Formats the same for points of a drawing, without the word lambda: "1e-3", "C 1.5". */
+/* Formats the setting for points of a drawing, without the word lambda: "1e-3", "C 1.5". */
 struct report_text report_say_point(const struct report_group *group);
 /* Formats a probability: "0.032", "<0.001". */
 struct report_text report_say_p(double p);
-/* Formats "low to high", both multiplied by `unit`; "-" without an interval. */
+/* Formats "low to high", where both ends are multiplied by `unit`; "-" without an interval. */
 struct report_text report_say_interval(const json_t *interval, double unit);
 
-/* Return a member of printed output: a number (else NaN), a text (else ""). */
+/* Return a member of printed output: a number, or NaN if it is missing; a text, or "" if it is missing. */
 double report_real_of(const json_t *object, const char *key);
 const char *report_text_of(const json_t *object, const char *key);
 
@@ -286,7 +289,7 @@ void report_put_real(FILE *to, double value);
 /* Returns the number of code points. */
 size_t report_text_width(const char *text);
 
-/* Writes a text, escaped for a format, between two pieces of that format. */
+/* Writes a text, escaped for a format, between two strings of that format. */
 void report_put(FILE *to, void (*escape)(FILE *to, const char *text), const char *before,
                 const char *text, const char *after);
 /* Writes the text that `print` prints about `of` to DIRECTORY/name. */
@@ -301,7 +304,7 @@ bool report_method(const char *name, struct nvdp_method_info *out);
 bool report_is_reference(const char *method);
 /* Returns true for methods with Gaussians only, which have no Dirichlet distribution and no lambda_D. */
 bool report_is_gaussian(const char *method);
-/* Returns true if the run drew the noise of its texts from its seed, which can undo it. */
+/* Returns true if the noise of the run's texts came from the seed: whoever knows the seed can remove this noise. */
 bool report_is_seeded(const struct report_run *run);
 /* Sets run->variant from run->config. */
 nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run);
@@ -311,14 +314,14 @@ nvdp_status report_command(struct nvdp_context *ctx, struct report_run *run);
 /* --- numbers.c: quantities --- */
 
 bool report_is_proven(enum report_quantity quantity);
-/* Returns what a group has of a quantity: its mean, of a proven upper bound the largest. */
+/* Returns a group's value of a quantity: the mean over seeds, or, for a proven upper bound, the maximum. */
 double report_value(const struct report_group *group, enum report_quantity quantity);
 
 /* --- runs.c: finds and reads runs --- */
 
 nvdp_status report_read(struct nvdp_context *ctx, struct report *report);
 void report_run_release(struct report_run *run);
-/* Adds a note and copies its texts. */
+/* Adds a note and copies the strings of the note. */
 nvdp_status report_note(struct nvdp_context *ctx, struct report *report, const char *name,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -333,29 +336,29 @@ nvdp_status report_each_entry(struct nvdp_context *ctx, struct report *report,
 nvdp_status report_group(struct nvdp_context *ctx, struct report *report);
 /* Compares by seed, then by fold. */
 int report_by_repetition(const struct report_run *a, const struct report_run *b);
-/* Returns the group of a task and family with the largest mean validation score; on ties the more private one. With a
- * `limit`, considers only groups in which every seed has the quantity and none exceeds the limit. Returns NULL if there
- * is none. */
+/* Returns the group of a task and family with the largest mean validation score; on ties, the more private group.
+ * With a `limit`, considers only groups in which every seed has the quantity and no seed exceeds the limit. Returns
+ * NULL if there is no such group. */
 const struct report_group *report_chosen(const struct report *report, size_t task, size_t family,
                                          enum report_quantity quantity, double limit);
-/* The same without a limit. */
+/* Does report_chosen() without a limit. */
 const struct report_group *report_selected(const struct report *report, size_t task, size_t family);
 struct report_stat report_stat_of(size_t n, const double *values);
 
 /* --- groups.c: tests whether methods differ by more than chance between seeds --- */
 
 struct report_paired {
-    size_t n;         /* pairs */
-    double mean, sd;  /* of a - b; sd has divisor n-1, and is NaN for n < 2 */
+    size_t n;         /* number of pairs */
+    double mean, sd;  /* mean and sd of a - b; sd has divisor n-1, and is NaN for n < 2 */
     double t;         /* mean / (sd / sqrt(n)) */
-    double p;         /* two-sided */
+    double p;         /* two-sided p-value */
     double low, high; /* 95 % confidence interval of the mean difference */
 };
 
-/* Student's paired t-test (1908) of a[n] against b[n] with n-1 degrees of freedom. It assumes that the differences are
- * normal draws, one per seed. This approximation is usual, and rough with five seeds. t, p, low and high are NaN
- * without spread: fewer than two pairs, a score that is not finite, or equal differences (to 1e-12 of the scores). But
- * p is 1 if all differences are 0. */
+/* Does Student's paired t-test (1908) of a[n] against b[n] with n-1 degrees of freedom. The test assumes that the
+ * differences are normal draws, one per seed; this approximation is usual, and rough with five seeds. t, p, low and
+ * high are NaN without spread: for fewer than two pairs, a score that is not finite, or equal differences (to 1e-12
+ * of the scores). p is 1 if all differences are 0. */
 struct report_paired report_paired_t(size_t n, const double *a, const double *b);
 
 /* Adjusts p-values of n simultaneous tests by Holm (1979): if all adjusted values below x are called significant, any
@@ -366,7 +369,7 @@ void report_holm(size_t n, const double *p, double *adjusted);
 struct report_comparison {
     size_t task, a, b; /* families */
     size_t seeds;
-    double mean, low, high, t, p, holm; /* of a - b, in units of the score */
+    double mean, low, high, t, p, holm; /* test of a - b, in units of the score */
 };
 /* Compares families in all tasks. *out has *count items; the caller frees it with free(). */
 nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report,
@@ -376,8 +379,8 @@ nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report
 
 struct report_cell {
     char *text;
-    double value; /* compared within its column, or drawn; NaN: neither */
-    bool strong;  /* best of its column */
+    double value; /* number to compare within the column, or to draw; NaN for neither */
+    bool strong;  /* best of the column */
 };
 
 /* A row. A heading has one cell that spans all columns. */
@@ -387,13 +390,13 @@ struct report_row {
 };
 
 struct report_column {
-    char *name;  /* both lines: "RD max [nats]" */
+    char *name;  /* both lines of the name: "RD max [nats]" */
     size_t head; /* bytes of the first line */
     bool number; /* right-aligned */
-    bool later;  /* on the page, in a second table */
+    bool later;  /* shown in a second table on the page */
 };
 
-/* Notes of the runs stand below their table on the page; explanations of the columns have a section of their own. */
+/* On the page, notes about runs are below their table; explanations of columns are in a separate section. */
 enum report_note_kind { REPORT_EXPLAINS, REPORT_OF_RUNS };
 struct report_table_note {
     char *text;
@@ -402,14 +405,14 @@ struct report_table_note {
 
 struct report_table {
     struct nvdp_context *ctx;
-    const char *name;  /* name of its files: "table1" */
+    const char *name;  /* name of the table's files: "table1" */
     const char *title; /* one line */
     struct report_column *column;
     size_t columns, column_capacity;
     struct report_row *row;
     size_t rows, row_capacity;
-    size_t filled;                  /* cells of the last row so far */
-    struct report_table_note *note; /* below the table */
+    size_t filled;                  /* number of cells of the last row so far */
+    struct report_table_note *note; /* notes below the table */
     size_t notes, note_capacity;
     nvdp_status status; /* first failure while building */
 };
@@ -432,7 +435,7 @@ void report_table_row(struct report_table *table, const char *format, ...)
 /* Adds the next cell of the last row. */
 void report_table_cell(struct report_table *table, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Keeps the number that a cell of the last row shows. */
+/* Sets the number that a cell of the last row shows. */
 void report_table_value(struct report_table *table, size_t column, double value);
 void report_table_note(struct report_table *table, enum report_note_kind kind, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
@@ -450,15 +453,15 @@ void report_table_body(const struct report_table *table, FILE *to);
 void report_table_put_note(const char *note, FILE *to);
 /* Returns true if one of the `tables` tables has the note. */
 bool report_said_before(const struct report_table *table, int tables, const char *note);
-/* One table without notes, or two where some columns come later. */
+/* Writes one table without notes, or two tables if some columns come later. */
 void report_table_html(const struct report_table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
 enum { REPORT_TABLES = 12, REPORT_ANALYSIS_TABLES = 6 };
-/* Makes Table 1, Table 1 as published, budgets, methods without privacy, Table 2 and significance. From analyses it
- * makes inversion, replacements, attacks, mask inference, exposure and audit, which have no rows if there are none. On
- * failure makes none. */
+/* The tables: Table 1, Table 1 as published, budgets, methods without privacy, Table 2 and significance; then from
+ * analyses inversion, replacements, attacks, mask inference, exposure and audit, which have no rows without analyses.
+ * On failure, no table is made. */
 struct report_tables {
     struct report_table table[REPORT_TABLES];
 };
@@ -466,10 +469,10 @@ nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *re
                                struct report_tables *out);
 void report_tables_release(struct report_tables *tables);
 
-/* --- figure.c: writes gnuplot scripts and their data in one folder, so that anyone can redraw them --- */
+/* --- figure.c: writes gnuplot scripts and data in one folder, so that anybody can redraw the figures --- */
 
 struct report_figure {
-    const char *name; /* name of its files */
+    const char *name; /* name of the figure's files */
     const char *title;
     const char *caption; /* one sentence */
     int width, height;   /* in pixels */
@@ -482,7 +485,7 @@ struct report_figures {
     size_t count, capacity;
 };
 
-/* Families in the legend below the panels: none, those with pseudo-counts, all. */
+/* Families in the legend below the panels: none, families with pseudo-counts, all. */
 enum report_legend { REPORT_LEGEND_NONE, REPORT_LEGEND_WEIGHTED, REPORT_LEGEND_ALL };
 /* A figure under construction. */
 struct report_drawing {
@@ -490,17 +493,17 @@ struct report_drawing {
     struct report_figure figure;
     size_t panels, across, down;
     enum report_legend kind;
-    size_t legend;  /* lines of the legend */
+    size_t legend;  /* number of lines of the legend */
     size_t next;    /* index of the next data block */
-    size_t plotted; /* elements of the panel so far */
-    size_t first;   /* the panel's first block, if it has a key */
-    size_t series;  /* its lines so far: line k has block first + k */
+    size_t plotted; /* number of elements of the panel so far */
+    size_t first;   /* first block of the panel, if the panel has a key */
+    size_t series;  /* number of the panel's lines so far; line k has block first + k */
     size_t data_size, script_size;
     FILE *data, *script;
-    /* First failure; a drawing that failed takes no further calls but report_drawing_end(). */
+    /* First failure. After a failure, only report_drawing_end() may be called. */
     nvdp_status status;
 };
-/* `figure` gives name, title and caption. */
+/* Begins a drawing. `figure` has name, title and caption. */
 void report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
                           const struct report_figure *figure, size_t panels, size_t across,
                           enum report_legend legend, struct report_drawing *out);
@@ -515,11 +518,12 @@ size_t report_drawing_block(struct report_drawing *drawing, const char *format, 
 /* Writes a line of data, separated by tabs: numbers, then the text if not NULL. */
 void report_drawing_row(struct report_drawing *drawing, const double *values, size_t count,
                         const char *text);
-/* Adds an element to the panel: the block to draw (SIZE_MAX: none), and how. */
+/* Adds an element to the panel: the block to draw, or SIZE_MAX for none, and gnuplot's words for the element. */
 void report_drawing_plot(struct report_drawing *drawing, size_t block, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* For figures whose lines are not families: set the position of the key, add a line with points under its title,
- * return the color of a line, and end the panel. `columns` and `bars` are of the line's block; bars NULL: none. */
+ * return the color of a line, and end the panel. `columns` and `bars` are columns of the line's block; `bars` may be
+ * NULL. */
 void report_drawing_key(struct report_drawing *drawing, const char *where);
 void report_drawing_line(struct report_drawing *drawing, const char *columns, const char *bars,
                          const char *title);
@@ -544,7 +548,8 @@ struct report_look {
     int filled, open;   /* gnuplot's point types */
     int dash;
 };
-/* Returns true if two methods have the same kind of look: the same method, or both without a look of their own. */
+/* Returns true if two methods have the same kind of look: the methods are equal, or both have the look for other
+ * methods. */
 bool report_same_look(const char *method, const char *other);
 struct report_look report_look_of(const struct report_family *family);
 
@@ -554,7 +559,7 @@ struct report_look report_look_of(const struct report_family *family);
 struct report_spot {
     double x, y;
     double width;  /* pixels */
-    int side;      /* 0, 1: right; 2, 3: left; odd: above */
+    int side;      /* 0 and 1 are right, 2 and 3 left; odd sides are above */
     bool labelled; /* there is room beside the point */
 };
 /* Sets side and labelled. Earlier points have priority. O(count^2). */
@@ -569,11 +574,12 @@ void report_put_label(FILE *to, const struct report_spot *spot, const double siz
  * of the drawing program is not an error. */
 nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char *folder,
                        const struct report_figure *figure, char **notice);
-/* Makes an SVG that can be inlined in a page with others: without its XML head, with unique names. free(). */
+/* Makes an SVG that can be inlined in a page with other drawings: without the XML head, with unique names. The caller
+ * frees it with free(). */
 nvdp_status report_inline_svg(struct nvdp_context *ctx, const char *svg, const char *name,
                               char **out);
 
-/* --- attacks.c: attacks on what runs share --- */
+/* --- attacks.c: attacks on the samples of runs --- */
 
 /* Reads the output of nvdp attack. Returns NVDP_ERR_INPUT for other objects. */
 nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
@@ -584,13 +590,12 @@ struct report_table report_table_attacks(struct nvdp_context *ctx, const struct 
 
 /* --- attacks.c: attacks on models with planted secrets (nvdp attack) --- */
 
-/* Sets label and mechanism (the model) from a->root. Models are distinguished by the file's name without its
- * extension. */
+/* Sets label and mechanism (the model) from a->root. The file's name without the extension distinguishes models. */
 nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
                                   struct report_analysis *a);
 struct report_table report_table_exposure(struct nvdp_context *ctx, const struct report *report);
 struct report_table report_table_audit(struct nvdp_context *ctx, const struct report *report);
-/* Hoory et al. 2021, Figure 2. */
+/* Draws Figure 2 of Hoory et al. 2021. */
 size_t report_exposure_panels(const struct report *report, size_t i);
 void report_exposure_draw(struct report_drawing *drawing, const struct report *report, size_t i,
                           size_t panel);
@@ -616,8 +621,7 @@ nvdp_status report_figures_make(struct nvdp_context *ctx, const struct report *r
                                 struct report_figures *out);
 void report_figures_release(struct report_figures *figures);
 
-/* --- numbers.c: the full numbers behind the tables, for programs --- */
-
+/* --- numbers.c: the full numbers of the tables, for programs --- */
 /* Writes a row per group of a struct report: mean and standard deviation over seeds of all quantities. */
 void report_groups_csv(const void *of, FILE *to);
 /* Writes a row per run. */
@@ -629,7 +633,7 @@ struct report_page {
     const struct report *report;
     const struct report_table *table; /* [REPORT_TABLES] */
     const struct report_figures *figures;
-    char **svg; /* [figures->count], inlined in the page; NULL: not drawn */
+    char **svg; /* [figures->count] drawings for the page; NULL if not drawn */
     const char *created;
 };
 /* Writes one self-contained HTML page of a struct report_page. */

@@ -1,5 +1,5 @@
-/* The figures of a report. Each figure is a row of the table at the end: its groups, and a function that draws its
- * panels, one per task or per task and family. */
+/* The figures of a report. Each figure is a row of the table at the end: a test that selects groups, and a function
+ * that draws the panels, one per task or per task and family. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ struct panel {
     struct report_drawing *drawing;
     const struct report *report;
     const struct plot *plot;
-    size_t task, family;      /* SIZE_MAX: any family */
+    size_t task, family;      /* family is SIZE_MAX for any family */
     size_t place;             /* index among the figure's panels */
     struct report_spot *spot; /* [report->groups], scratch memory for labels */
 };
@@ -46,9 +46,8 @@ static bool has_value(const struct plot *plot, const struct report_group *group)
     return group->quantity[plot->quantity].n > 0;
 }
 
-/* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and in sums --- */
-
-/* The axis of one panel, and the range of its scores. */
+/* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and the same with sums --- */
+/* The axis of one panel, and the range of the panel's scores. */
 struct axis {
     double low, high; /* range of the finite, positive values */
     bool log, infinite;
@@ -62,8 +61,8 @@ static double drawable(double value) {
     return value < 1e-250 ? 0 : value;
 }
 
-/* Returns the values to draw of a group: the mean, of a proven bound the largest, and beside the largest divergence its
- * bound. NaN if there is none. */
+/* Returns the values to draw for a group: the mean, or the maximum of a proven bound; and for the largest divergence,
+ * the bound of the divergence. A missing value is NaN. */
 static void values_of(const struct panel *panel, const struct report_group *group,
                       double value[2]) {
     enum report_quantity quantity = panel->plot->quantity;
@@ -150,8 +149,8 @@ static size_t put_linear_tics(FILE *to, double from, double last) {
     return count;
 }
 
-/* Writes the tics of a logarithmic axis: powers of ten; on a short axis also times 2 and 5; on an axis shorter than one
- * power, even steps. */
+/* Writes the tics of a logarithmic axis: powers of ten; on a short axis, 2 and 5 times powers of ten, too; on an axis
+ * shorter than one power, even steps. */
 static size_t put_log_tics(FILE *to, double from, double last) {
     double decades = log10(last / from);
     int step = decades > 6 ? 2 : 1;
@@ -167,7 +166,7 @@ static size_t put_log_tics(FILE *to, double from, double last) {
     return count;
 }
 
-/* Ends the numbers before "inf". */
+/* Writes the axis, whose numbers end before "inf". */
 static void put_axis(FILE *to, const struct axis *axis) {
     double part = .35; /* fraction of the way from the largest value to "inf" */
     double before = axis->log ? axis->high * pow(axis->edge / axis->high, part)
@@ -186,7 +185,7 @@ static void put_axis(FILE *to, const struct axis *axis) {
         axis->edge, axis->edge);
 }
 
-/* Draws a family: its data, then bars, line and points, infinite points, settings, bounds. */
+/* Draws a family: data, then bars, line and points, infinite points, settings, bounds. */
 static void draw_family(const struct panel *panel, const struct axis *axis) {
     const struct report_family *family = &panel->report->family[panel->family];
     struct report_drawing *drawing = panel->drawing;
@@ -235,7 +234,7 @@ static bool has_label(const struct panel *panel, const struct report_group *grou
     return is_in(panel, group) && isfinite(score_of(group, 0));
 }
 
-/* Writes each point's setting beside it if there is room. */
+/* Writes the setting of each point beside the point if there is room. */
 static void put_labels(const struct panel *panel, const struct axis *axis) {
     enum { LETTER = 5 }; /* width in pixels */
     double size[2], value[2];
@@ -287,7 +286,7 @@ static void draw_scatter(const struct panel *panel) {
 
 /* --- effect of the regularizer on the posteriors: effective vectors over lambda --- */
 
-/* Returns the position of lambda. Zero, which has no logarithm, is a decade left of the smallest lambda. */
+/* Returns the position of lambda. Lambda 0, which has no logarithm, is a decade left of the smallest lambda. */
 static double lambda_place(const struct report *report, const struct report_group *group) {
     double smallest = INFINITY;
     if (group->lambda_d > 0) return group->lambda_d;
@@ -345,7 +344,7 @@ static void draw_vectors(const struct panel *panel) {
 
 /* --- pseudo-counts --- */
 
-/* Counts a group's tokens over its seeds, in one bin or, if `bin` is negative, in all. */
+/* Counts a group's tokens over all seeds, in one bin or, if `bin` is negative, in all bins. */
 static double tokens_in(const struct report_group *group, int bin) {
     double sum = 0;
     for (size_t i = 0; i < group->runs; i++) {
@@ -418,8 +417,8 @@ static bool has_curve(const struct plot *plot, const struct report_group *group)
     return false;
 }
 
-/* Draws a column of the blocks from `first`, which are the panel's runs in the order of the groups; of_epochs: without
- * those that recorded none. */
+/* Draws a column of the blocks from `first` on, which are the panel's runs in the order of the groups. With of_epochs,
+ * skips runs that recorded no epochs. */
 static void draw_runs(const struct panel *panel, size_t first, size_t column, bool of_epochs) {
     for (REPORT_EACH_GROUP(panel->report, group)) {
         struct report_look look = report_look_of(&panel->report->family[group->family]);
@@ -435,7 +434,7 @@ static void draw_runs(const struct panel *panel, size_t first, size_t column, bo
 }
 
 static void draw_curves(const struct panel *panel, size_t first, size_t column, const char *label) {
-    enum { FEW = 12 }; /* maximum epochs that are all numbered */
+    enum { FEW = 12 }; /* up to this number, all epochs have a tic */
     struct report_drawing *drawing = panel->drawing;
     size_t epochs = 0;
     for (REPORT_EACH_GROUP(panel->report, group)) {
@@ -482,7 +481,7 @@ static bool has_trade_off(const struct plot *plot, const struct report_group *gr
     return false;
 }
 
-/* Draws the worst pair and a typical pair, a line per seed, and the line of a test without information. */
+/* Draws the worst pair and a typical pair, with one line per seed, and the line of a test without information. */
 static void draw_trade_off(const struct panel *panel) {
     static const char *const pair[REPORT_TRADE_OFFS] = {"worst pair", "typical pair"};
     struct report_drawing *drawing = panel->drawing;
@@ -589,7 +588,7 @@ static const struct plot plots[] = {
      NULL, REPORT_VECTORS, REPORT_LEGEND_ALL, false, 2, has_curve, draw_training},
 };
 
-/* Draws the panels that have data; drawing NULL: only counts them.  Returns their number. */
+/* Draws the panels that have data, or only counts them if drawing is NULL.  Returns the number of panels. */
 static size_t each_panel(struct panel panel, struct report_drawing *drawing, bool *finite) {
     const struct plot *plot = panel.plot;
     const size_t families = plot->by_family ? panel.report->families : 1;

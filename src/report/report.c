@@ -55,7 +55,7 @@ nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *
     NVDP_TRY(read_budgets(ctx, config->budgets != NULL ? config->budgets : "", report));
     report->figures = config->figures;
     report->directory = trimmed(ctx, config->directory);
-    /* gnuplot runs in another folder, so a relative path becomes absolute; a plain name is looked up in PATH */
+    /* gnuplot runs in another folder, so a relative path is made absolute. A plain name is searched in PATH. */
     const char *program = config->gnuplot != NULL ? config->gnuplot : "gnuplot";
     if (strchr(program, '/') != NULL) report->gnuplot = realpath(program, NULL);
     if (report->gnuplot == NULL) report->gnuplot = nvdp__strdup(ctx, program);
@@ -110,7 +110,7 @@ const char *report_directory(const struct report *report) {
 
 /* --- for a terminal --- */
 
-/* Prints the tables, then each different note once, then the remarks. */
+/* Prints the tables, then every different note once, then the remarks. */
 nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to) {
     nvdp__auto(report_tables_release) struct report_tables tables = {.table = {{0}}};
     const struct report_table *table = tables.table;
@@ -135,7 +135,7 @@ nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, 
 
 /* --- a folder --- */
 
-/* Returns true without rows and notes: such analyses were not made. */
+/* Returns true if the table has no rows and no notes, because no such analyses were made. */
 static bool is_empty(const struct report_table *table) {
     return table->rows == 0 && table->notes == 0;
 }
@@ -179,7 +179,7 @@ static nvdp_status read_svg(struct nvdp_context *ctx, const char *folder, const 
     return report_inline_svg(ctx, bytes, name, out);
 }
 
-/* Draws the figures. After the first failure writes only the scripts of the rest. */
+/* Draws the figures. After the first failure, writes only the scripts of the remaining figures. */
 static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report, const char *folder,
                                 const struct report_figures *figures, char **svg) {
     free(report->figure_notice);

@@ -19,7 +19,7 @@
 
 /* --- numbers and texts in JSON --- */
 
-/* A number of a run, and its place in a file. */
+/* A number of a run, and the place of the number in a file. */
 struct field {
     size_t offset;
     struct report_place place;
@@ -41,7 +41,7 @@ static const struct field in_training[] = {
     {FIELD(training_epsilon), {{"dp", "pld", "epsilon"}, 0, INFINITY, false}},
     {FIELD(training_delta), {{"dp", "delta"}, 0, 1, false}},
 };
-/* beside the quantities; the second is the worst exact epsilon of privatized texts */
+/* numbers of privacy.json other than quantities; the second is the worst exact epsilon of privatized texts */
 static const struct field in_privacy[] = {
     {FIELD(how.population), {{"bdp", "published", "m"}, 0, INFINITY, false}},
     {FIELD(quantity[REPORT_EXACT_MAX]), {{"largest_epsilon", "high"}, 0, INFINITY, false}},
@@ -54,7 +54,7 @@ static const struct field in_how[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* Reads a number from `root`, the contents of the file `path`. A missing number keeps its old value. */
+/* Reads a number from `root`, the contents of the file `path`. If the number is missing, *out keeps its value. */
 static nvdp_status take_number(struct nvdp_context *ctx, const char *path, const json_t *root,
                                const struct report_place *place, double *out) {
     const char *const *key = place->key;
@@ -126,14 +126,14 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
         NVDP_TRY(take(ctx, run->path, config, COUNT(in_config), in_config, run));
     if (report_is_gaussian(run->method)) run->lambda_d = NAN;
     if (!(run->clip_sequence > 0 && isfinite(run->clip_sequence))) run->clip_sequence = NAN;
-    int64_t seed = 0; /* JSON integers are signed: the same 64 bits */
+    int64_t seed = 0; /* JSON integers are signed; the 64 bits are the same */
     NVDP_TRY(nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
     run->seed = (uint64_t)seed;
     NVDP_TRY(nvdp__json_int(ctx, run->path, config, "fold", 0, 0, INT64_MAX, &run->fold));
     return report_options(ctx, run);
 }
 
-/* Returns the certified epsilon. With a sequence clip it follows from the clip, also for older runs; otherwise it is
+/* Returns the certified epsilon. With a sequence clip, it follows from the clip, even for older runs. Otherwise it is
  * the value that training recorded at this delta. */
 static double certified(const struct report_run *run, const json_t *result) {
     const double delta = CERTIFIED_DELTA;
@@ -148,8 +148,8 @@ static double certified(const struct report_run *run, const json_t *result) {
     return alike ? json_number_value(json_object_get(recorded, "epsilon")) : NAN;
 }
 
-/* Reads the proven guess bound and bits of one sample: as training recorded, or computed from the clip of older
- * runs. */
+/* Reads the proven guess bound and bits of one sample, which training recorded, or computes them from the clip of an
+ * older run. */
 static void take_guess(const json_t *result, struct report_run *run) {
     const json_t *recorded = json_object_get(result, "certified"), *guess;
     const double clip = run->clip_sequence;
@@ -168,7 +168,8 @@ static void take_guess(const json_t *result, struct report_run *run) {
             json_number_value(json_object_get(recorded, "information_bits"));
 }
 
-/* Computes what is proven per word for one sample, from the mu of all recorded samples and the radius of one. */
+/* Computes the proven numbers per word for one sample, from the mu of all recorded samples and the radius of one
+ * sample. */
 static void take_word(const json_t *result, struct report_run *run) {
     const json_t *recorded = json_object_get(result, "certified"),
                  *word = json_object_get(recorded, "word");
@@ -207,12 +208,12 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
                           run->path);
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
     if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
-    /* an earlier version wrote the cost of the steps that were done into result.json */
+    /* An earlier version wrote the epsilon of the finished steps, not of the planned steps, to result.json. */
     const bool planned = steps_of(run->file) > steps_of(root);
     NVDP_TRY(
         take(ctx, run->path, planned ? run->file : root, COUNT(in_training), in_training, run));
     if (json_is_true(json_object_get(json_object_get(root, "dp"), "insecure_seed")))
-        run->training_epsilon = NAN; /* the seed can undo the noise */
+        run->training_epsilon = NAN; /* whoever knows the seed can remove the noise */
     if (!report_is_reference(run->method)) {
         run->quantity[REPORT_CERTIFIED] = certified(run, root);
         take_guess(root, run);
@@ -236,7 +237,7 @@ static nvdp_status read_sweep(struct nvdp_context *ctx, struct report_run *run) 
     return NVDP_OK;
 }
 
-/* Reads metrics.jsonl. Tolerates a missing file and an incomplete last line, which a killed run leaves. */
+/* Reads metrics.jsonl. Accepts a missing file, and an incomplete last line of a killed run. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run) {
     const struct nvdp__path path = nvdp__path(run->path, "metrics.jsonl");
     nvdp__autoptr(fclose) FILE *file = NULL;
@@ -305,7 +306,7 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     const json_t *histogram = json_object_get(from, "log10_alpha");
     const json_t *counts = json_object_get(histogram, "counts");
     size_t bins = json_array_size(counts);
-    if (bins == 0) return NVDP_OK; /* a Gaussian mechanism has none */
+    if (bins == 0) return NVDP_OK; /* a Gaussian mechanism has no pseudo-counts */
     if (bins != NVDP_ALPHA_BINS)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'log10_alpha': expected %d counts, found %zu", path,
@@ -389,9 +390,8 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
-static const double ROUNDING = 1e-4; /* of float32 means, which may exceed C */
-
-/* Reads into run->how how a file was measured. */
+static const double ROUNDING = 1e-4; /* float32 means may exceed C by this share */
+/* Reads the options with which a file was measured into run->how. */
 static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,
                             struct report_run *run) {
     const char *adjacency = NULL, *split = NULL;
@@ -429,7 +429,8 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
         NVDP_TRY(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));
         NVDP_TRY(nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
     }
-    double *bound = &run->quantity[REPORT_BOUND]; /* infinite, so no bound, if weights are shared */
+    /* Infinite if weights are shared: then there is no bound. */
+    double *bound = &run->quantity[REPORT_BOUND];
     if (isinf(*bound)) *bound = NAN;
     if (!json_is_object(posterior))
         return NVDP_OK; /* written by an older version, or measured on texts */
@@ -452,7 +453,7 @@ static nvdp_status read_readers(struct nvdp_context *ctx, struct report_run *run
     return NVDP_OK;
 }
 
-/* Adds a complete measurement as a candidate. Only records the size of an incomplete one. */
+/* Adds a complete measurement as a candidate. Records only the size of an incomplete measurement. */
 static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
                                  struct report_run *run) {
     nvdp__autoptr(json_decref) json_t *root = NULL;
@@ -508,7 +509,7 @@ nvdp_status report_note(struct nvdp_context *ctx, struct report *report, const c
     return status;
 }
 
-/* Turns a broken file into a note. Passes on other errors. */
+/* Turns a broken file into a note. Returns other errors. */
 static nvdp_status forgive(struct nvdp_context *ctx, struct report *report, const char *name,
                            nvdp_status status) {
     if (status != NVDP_ERR_INPUT && status != NVDP_ERR_IO) return status;
@@ -525,13 +526,13 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, cons
     NVDP_TRY(forgive(ctx, report, name, find_measures(ctx, &run)));
     NVDP_TRY(forgive(ctx, report, name, read_readers(ctx, &run)));
     NVDP_TRY(NVDP__PUSH(ctx, report->run, report->runs, report->run_capacity, run));
-    run = (struct report_run){0}; /* the report's */
+    run = (struct report_run){0}; /* the report owns it now */
     return NVDP_OK;
 }
 
 /* --- choice of one measurement per run --- */
 
-/* Returns true for equal values. NaN is unknown, as the delta of privatized texts, and agrees with everything. */
+/* Returns true for equal values. NaN means unknown, such as the delta of privatized texts, and equals every value. */
 static bool agree(double a, double b) {
     return isnan(a) || isnan(b) || a == b;
 }
@@ -545,8 +546,8 @@ static bool unknown(const struct report_measured *how) {
     return isnan(how->order) || isnan(how->delta);
 }
 
-/* Returns the run's measurement with these options: preferably with the exact loss, then with all pairs, then the
- * first. */
+/* Returns the run's measurement with these options. Prefers a measurement with the exact loss, then a measurement of
+ * all pairs, then the first. */
 static const struct report_candidate *candidate_like(const struct report_run *run,
                                                      const struct report_measured *how) {
     const struct report_candidate *best = NULL;
@@ -605,7 +606,7 @@ static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
                        run->path);
 }
 
-/* Selects for every run the measurement with the most common options, so that a table compares equal quantities. */
+/* Selects for every run the measurement with the most common options, so that a table compares the same quantities. */
 static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *report) {
     const struct report_measured *how = most_common(report);
     for (size_t i = 0; i < report->runs; i++) {

@@ -1,5 +1,5 @@
-/* Formats numbers and names for a report, and writes escaped texts and files.  Then builds tables, and writes their
- * formats: text, CSV, Markdown, LaTeX, HTML. */
+/* Formats numbers and names for a report, and writes escaped texts and files.  Then builds tables, and writes tables as
+ * text, CSV, Markdown, LaTeX and HTML. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/sentence.h"
@@ -22,7 +22,7 @@ struct report_text report_say(const char *format, ...) {
 
 struct report_text report_say_number(double value) {
     const double size = fabs(value);
-    int decimals = 0; /* for three digits in all */
+    int decimals = 0; /* decimals for three digits in total */
     if (isnan(value)) return report_say("-");
     if (isinf(value)) return report_say(value > 0 ? "inf" : "-inf");
     if (size != 0 && (size < 9.995e-5 || size >= 1e7)) return report_say("%.2e", value);
@@ -63,14 +63,14 @@ struct report_text report_say_lambda(double lambda) {
 
 static const char lambda_word[] = "lambda ";
 
-/* A clip without a regularizer is named by C only. */
+/* Formats the setting.  For a clip without a regularizer, writes only C. */
 struct report_text report_say_setting(const struct report_group *group) {
     const double lambda_g = group->lambda_g, lambda_d = group->lambda_d;
     const bool clipped = !isnan(group->clip_sequence),
                two = lambda_g != lambda_d && !isnan(lambda_d),
                weighted = !isnan(lambda_g) && (!clipped || lambda_g != 0 || (two && lambda_d != 0));
     struct report_text lambda = {""};
-    if (!isnan(group->eta)) /* training on privatized texts has no other setting */
+    if (!isnan(group->eta)) /* eta is the only setting of training on privatized texts */
         return report_say("eta %.24s", report_say_lambda(group->eta).text);
     if (weighted)
         lambda = report_say("%s%s%.14s%s%.14s", lambda_word, two ? "G " : "",
@@ -173,7 +173,7 @@ void report_table_column(struct report_table *table, const char *name, const cha
     if (table->status != NVDP_OK) free(text);
 }
 
-/* Returns a formatted text, free(); NULL after a failure. */
+/* Returns a formatted text, which the caller frees with free(); NULL after a failure. */
 static char *formatted(struct report_table *table, const char *format, va_list args) {
     char *text = NULL;
     if (table->status == NVDP_OK && vasprintf(&text, format, args) >= 0) return text;
@@ -182,7 +182,7 @@ static char *formatted(struct report_table *table, const char *format, va_list a
     return NULL;
 }
 
-/* Takes ownership of the text; NULL after a failure. */
+/* Adds a cell, and takes ownership of the text, which is NULL after a failure. */
 static void add_cell(struct report_table *table, double value, char *text) {
     if (table->status == NVDP_OK && table->filled < table->columns)
         table->row[table->rows - 1].cell[table->filled++] =
@@ -286,14 +286,14 @@ static size_t column_width(const struct report_table *table, size_t column) {
     for (size_t i = 0; i < table->rows; i++) {
         const struct report_row *row = &table->row[i];
         if (row->heading) continue;
-        /* Numbers without a star have a blank in its place. */
+        /* Numbers without a star have a blank in place of the star. */
         const bool star = row->cell[column].strong || of->number;
         width = nvdp__max(width, report_text_width(cell_text(row, column)) + star);
     }
     return width;
 }
 
-/* A line that delays blanks until something follows them. */
+/* A line that delays blanks until another character follows, so that no blanks end the line. */
 struct line {
     FILE *to;
     size_t blanks;
@@ -402,7 +402,7 @@ struct format {
     const char *strong, *strong_end;
 };
 
-/* Writes a row; NULL: the columns' names. */
+/* Writes a row, or the names of the columns if row is NULL. */
 static void put_row(const struct format *format, const struct report_table *table,
                     const struct report_row *row, FILE *to) {
     for (size_t k = 0; k < table->columns; k++) {
@@ -428,7 +428,8 @@ void report_table_csv(const void *of, FILE *to) {
     const char *heading = "task";
     bool headings = has_headings(table);
     for (size_t i = 0; i <= table->rows; i++) {
-        const struct report_row *row = i > 0 ? &table->row[i - 1] : NULL; /* the names come first */
+        /* The names of the columns come first. */
+        const struct report_row *row = i > 0 ? &table->row[i - 1] : NULL;
         if (row != NULL && row->heading) {
             heading = cell_text(row, 0);
             continue;
@@ -544,7 +545,7 @@ void report_table_latex(const void *of, FILE *to) {
 
 /* --- HTML --- */
 
-/* Returns true if a part of the table has the column. Both parts have the first column, which names the rows. */
+/* Returns true if a part of the table has the column. Both parts have the first column with the names of the rows. */
 static bool in_part(const struct report_table *table, size_t column, bool later) {
     return column == 0 || table->column[column].later == later;
 }
@@ -581,7 +582,7 @@ static void put_html_part(const struct report_table *table, bool later, FILE *to
                later ? " (continued)</caption>\n<thead><tr>" : "</caption>\n<thead><tr>");
     for (size_t k = 0; k < table->columns; k++) {
         const struct report_column *column = &table->column[k];
-        const char *unit = column->name + column->head; /* below the name */
+        const char *unit = column->name + column->head; /* the unit below the name */
         if (!in_part(table, k, later)) continue;
         fprintf(to, "<th scope=\"col\"%s>", column->number ? " class=\"number\"" : "");
         nvdp__put_html(to, head_of(column).text);

@@ -15,9 +15,9 @@ enum kind {
     SEEDS,
     SCORE,        /* both metrics: mean and spread over seeds */
     BEST,         /* both metrics of the best seed */
-    VALIDATION,   /* mean and spread over seeds */
-    QUANTITY,     /* over seeds */
-    BEST_QUANTITY /* of the best seed */
+    VALIDATION,   /* validation score: mean and spread over seeds */
+    QUANTITY,     /* a quantity over seeds */
+    BEST_QUANTITY /* a quantity of the best seed */
 };
 
 /* Tables that have the column or the note. */
@@ -28,7 +28,8 @@ struct column {
     enum kind kind;
     enum report_quantity quantity;
     unsigned in;
-    int rank; /* in Table 1 of the page, which shows the columns with the smallest ranks first */
+    /* Rank in Table 1 of the page, which shows the columns with the smallest ranks first. */
+    int rank;
 };
 
 static const struct column all_columns[] = {
@@ -66,7 +67,7 @@ static const struct column all_columns[] = {
 };
 enum { COLUMNS = sizeof all_columns / sizeof *all_columns };
 
-/* Formats "first / second", or only the first metric if there is no second. */
+/* Formats "first / second", or only the first metric if there is no second metric. */
 static struct report_text say_pair(struct report_text first, struct report_text second, bool two) {
     return two ? report_say("%.28s / %.28s", first.text, second.text) : first;
 }
@@ -77,7 +78,7 @@ static struct report_text say_scores(const struct report_group *group) {
                     score[1].n > 0);
 }
 
-/* Formats a value of a quantity: a proven upper bound rounded up, a share as "25.0 %", "none", or "-". */
+/* Formats a value of a quantity: rounds a proven upper bound up, writes a share as "25.0 %", "none", or "-". */
 static struct report_text say_value(enum report_kind kind, double value) {
     if (isnan(value)) return report_say("-");
     if (kind == REPORT_PROVEN) return report_say("%s", nvdp__bound(value).text);
@@ -118,7 +119,7 @@ static size_t some_seeds(const struct column *column, const struct report_group 
     return n < group->runs ? n : 0;
 }
 
-/* +1: larger values are better; -1: smaller ones; 0: not compared. */
+/* Returns +1 if larger values are better, -1 if smaller values are better, 0 if values are not compared. */
 static int better_of(const struct column *column) {
     if (column->kind == SCORE || column->kind == BEST) return 1;
     return column->kind == QUANTITY || column->kind == BEST_QUANTITY
@@ -140,7 +141,7 @@ static double value_of(const struct column *column, const struct report_group *g
 struct choice {
     const struct column *column[COLUMNS];
     size_t columns;
-    bool selected; /* only groups with the selected setting */
+    bool selected; /* show only groups with the selected setting */
 };
 
 static bool any(const struct report *report, enum report_quantity quantity) {
@@ -183,15 +184,15 @@ static bool learned_nothing(const struct report *report, const struct report_gro
            score < NO_CORRELATION;
 }
 
-/* Smallest share of named texts that prints as 100 %. */
+/* Smallest share of identified texts that prints as 100 %. */
 static const double NAMES_ALL = .995;
 
 static bool names_all(const struct report_group *group) {
     return group->quantity[REPORT_LINKED].mean >= NAMES_ALL; /* false for NaN */
 }
 
-/* Returns true if a finite number is proven, or measured over all pairs, of all seeds, and not every text is named.
- * Other methods may hide nothing, so their scores are no merit. */
+/* Returns true if, for all seeds, a finite number is proven or measured over all pairs, and not every text is
+ * identified. Other methods may hide nothing, so their scores are not compared. */
 static bool hides(const struct report_group *group) {
     static const enum report_quantity stated[] = {REPORT_CERTIFIED, REPORT_WORD, REPORT_BOUND,
                                                   REPORT_EXACT_MAX, REPORT_SUM_MAX};
@@ -206,7 +207,7 @@ static bool hides(const struct report_group *group) {
 static void add_row(struct report_table *table, const struct report *report,
                     const struct report_group *group, const struct choice *choice) {
     const struct report_family *family = &report->family[group->family];
-    /* privacy is easy if nothing was learned, and a score if nothing is hidden */
+    /* Privacy is easy if nothing was learned, and a good score is easy if nothing is hidden. */
     bool competes =
         choice->selected && !family->reference && hides(group) && !learned_nothing(report, group);
     report_table_row(table, "%s%s", family->label,
@@ -219,14 +220,14 @@ static void add_row(struct report_table *table, const struct report *report,
     }
 }
 
-/* Formats a value with the printed digits, which are compared. */
+/* Formats a value with the printed digits, so that values are compared as printed. */
 static struct report_text compared(const struct column *column, double value) {
     return better_of(column) > 0 ? report_say_score(value)
                                  : say_value(report_quantities[column->quantity].kind, value);
 }
 
-/* Marks the best value of column k in the rows from `first` if at least two compete. Values that print the same are
- * tied. */
+/* Marks the best value of column k in the rows from `first` on if at least two rows compete. Values that print the same
+ * are tied. */
 static void mark(struct report_table *table, size_t first, size_t k, const struct column *column) {
     const int better = better_of(column);
     double value = NAN;
@@ -277,11 +278,11 @@ static void add_task(struct report_table *table, const struct report *report, si
     }
 }
 
-/* Marks the columns that the page shows in a second table: the first has seven, with the method. */
+/* Marks the columns that the page shows in a second table. The first table has seven columns, including the method. */
 static void postpone(struct report_table *table, const struct choice *choice) {
     enum { WIDTH = 7 };
     for (size_t k = 0; table->status == NVDP_OK && k < choice->columns; k++) {
-        int before = 1; /* the method */
+        int before = 1; /* the column of the method */
         for (size_t j = 0; j < choice->columns; j++) {
             before += choice->column[j]->rank < choice->column[k]->rank;
         }
@@ -305,13 +306,13 @@ static void note_some_seeds(struct report_table *table, const struct report *rep
             "only those seeds that have this number.");
 }
 
-/* An explanation. It is made always, if a run has one of its quantities, if there are folds, or if some measured pair
- * of texts is infinitely far apart. */
+/* The condition of an explanation: always, if a run has one of the explanation's quantities, if there are folds, or if
+ * some measured pair of texts is infinitely far apart. */
 enum when { ALWAYS, IF_ANY, IF_FOLDS, IF_INFINITE };
 struct note {
     unsigned in; /* tables */
     enum when when;
-    enum report_quantity of[3]; /* REPORT_QUANTITIES: no further one */
+    enum report_quantity of[3]; /* REPORT_QUANTITIES ends the list */
     const char *text;
 };
 #define NOTE_OF(...)                                                                               \
@@ -321,7 +322,7 @@ struct note {
 static const char per_unit[] =
     "/comp.dim.: the sum divided by components times dimensions, as in the published tables. This "
     "is no privacy guarantee, because a third party gets the whole sum.";
-/* In the order in which they stand below a table. */
+/* The explanations in the order in which they appear below a table. */
 static const struct note notes[] = {
     {FIRST | SECOND | BUDGET | REFERENCE,
      IF_FOLDS,
@@ -424,14 +425,14 @@ static void add_notes(struct report_table *table, const struct report *report, u
     }
 }
 
-/* Warns of different numbers of texts. With more texts the largest divergence rises and fewer texts are identified. */
+/* Warns of different numbers of texts. With more texts, the largest divergence rises and fewer texts are identified. */
 static void caution_of_texts(struct report_table *table, const struct report *report, size_t task) {
-    static const double ALIKE = 1.1; /* ratio of sizes that folds do not exceed */
+    static const double ALIKE = 1.1; /* maximum ratio of the sizes of folds */
     double low = INFINITY, high = -INFINITY;
     for (REPORT_EACH_GROUP(report, group))
         for (size_t k = 0; group->task == task && k < group->runs; k++) {
             if (!group->run[k]->measured) continue;
-            low = fmin(low, group->run[k]->how.texts); /* which ignores NaN */
+            low = fmin(low, group->run[k]->how.texts); /* fmin ignores NaN */
             high = fmax(high, group->run[k]->how.texts);
         }
     if (high > ALIKE * low)
@@ -521,7 +522,7 @@ static void print_collapsed(const void *of, FILE *to) {
     }
 }
 
-/* Names the methods that learned nothing: their privacy is no merit. */
+/* Notes the methods that learned nothing, because their privacy is worth nothing. */
 static void note_collapsed(struct report_table *table, const struct report *report) {
     nvdp__autofree char *text = NULL;
     if (table->status == NVDP_OK)
@@ -570,7 +571,7 @@ static struct report_table table_of(struct nvdp_context *ctx, const struct repor
     return table;
 }
 
-/* Adds a row of scores and a row of the settings selected for them. Budgets limit the quantity `limited`. */
+/* Adds a row of scores and a row of the settings that give these scores. Budgets limit the quantity `limited`. */
 static void add_budget_rows(struct report_table *table, const struct report *report, size_t task,
                             size_t f, enum report_quantity limited) {
     const bool proven = limited == REPORT_BOUND;
@@ -629,7 +630,7 @@ static struct report_table table_budget(struct nvdp_context *ctx, const struct r
     return table;
 }
 
-/* Makes the table of base and reg. They satisfy no budget, so a score under a budget would suggest privacy. */
+/* Makes the table of base and reg. These methods satisfy no budget, so a score under a budget would suggest privacy. */
 static struct report_table table_reference(struct nvdp_context *ctx, const struct report *report) {
     struct report_table table = report_table_begin(
         ctx, "not_private", "Methods that are not private and exceed every budget, for comparison",
@@ -684,7 +685,7 @@ static struct report_table table_significance(struct nvdp_context *ctx,
     return table;
 }
 
-/* The tables in their order: of methods and settings, or made by a function. */
+/* The tables in order. A table is made from methods and settings, or by a function. */
 static const struct {
     unsigned in;
     const char *name, *title;

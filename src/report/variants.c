@@ -1,5 +1,5 @@
-/* A run's options: run->variant has those that distinguish methods, and report_command() returns the command line that
- * repeats the run. report_options() is the entry point. */
+/* A run's options: run->variant has the options that distinguish methods, and report_command() returns the command line
+ * that repeats the run. report_options() is the entry point. */
 #include "report/parts.h"
 
 #include "base/own.h"
@@ -30,8 +30,8 @@ bool report_is_seeded(const struct report_run *run) {
     return run->sanitizer != NULL && (!run->sanitized || run->insecure_seed);
 }
 
-/* Copies all options in `config`, which has the form of run.json, into one flat object by name. Includes the
- * bottleneck's on request. `options` gives their names and positions. */
+/* Copies all options in `config`, which has the form of run.json, into one flat object by name. On request, includes
+ * the options of the bottleneck. `options` has the names and positions of options. */
 static void flatten(const struct nvdp_config *options, const json_t *config, bool bottleneck,
                     json_t *to) {
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
@@ -45,15 +45,16 @@ static void flatten(const struct nvdp_config *options, const json_t *config, boo
         const json_t *from =
             option->parent == NULL ? config : json_object_get(config, option->parent);
         json_t *value = json_object_get(from, key);
-        if (json_is_number(value)) /* as a real: a hand-written 1 equals the 1.0 of the program */
+        if (json_is_number(
+                value)) /* a real number, so that a hand-written 1 equals the program's 1.0 */
             json_object_set_new(to, option->name, json_real(json_number_value(value)));
         else if (value != NULL)
             json_object_set(to, option->name, value);
     }
 }
 
-/* Returns the values that nvdp train uses for options not given, including those that the run's method, regularizer and
- * sequence clip imply; nvdp_config_free(). */
+/* Returns the values that nvdp train uses for options that are not given, including values that the run's method,
+ * regularizer and sequence clip imply. The caller frees them with nvdp_config_free(). */
 static nvdp_status usual_options(struct nvdp_context *ctx, const struct report_run *run,
                                  struct nvdp_config **out) {
     const json_t *nvib = json_object_get(run->config, "nvib");
@@ -65,7 +66,7 @@ static nvdp_status usual_options(struct nvdp_context *ctx, const struct report_r
     return NVDP_OK;
 }
 
-/* Returns the same values in one flat object. */
+/* Returns the values of usual_options() in one flat object. */
 static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *options,
                             bool bottleneck, json_t **out) {
     char *text = NULL;
@@ -98,11 +99,11 @@ static char *replaced(struct nvdp_context *ctx, char *text, const char *word, co
     return made;
 }
 
-enum { DIGEST_DIGITS = 12 }; /* of names in sweeps */
+enum { DIGEST_DIGITS = 12 }; /* digits of the digest in names of sweeps */
 
-/* Replaces task, seed and fold in the path of the base run, so that runs with their own base runs have equal options.
+/* Replaces task, seed and fold in the path of the base run, so that runs with different base runs have equal options.
  * "runs/sst2-base-s3-DIGEST" becomes "runs/{task}-base-s{seed}-*", as in grids, and "base/fold-2" becomes
- * "base/fold-{fold}". Removes the model, which is the base run's. */
+ * "base/fold-{fold}". Removes the model, which is the model of the base run. */
 static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "from-base"));
     char seed[24], fold[32];
@@ -123,8 +124,8 @@ static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *
     return NVDP_OK;
 }
 
-/* Runs of a sweep have the grid's path of the model, such as "tuned/{task}-{seed}". In the path of another run,
- * replaces eta if the model was pretrained for the run's noise: "adaptive/laplace-75" becomes
+/* Generalizes the path of the model. A run of a sweep has the grid's path, such as "tuned/{task}-{seed}". In the path
+ * of another run, replaces eta if the model was pretrained for the run's noise: "adaptive/laplace-75" becomes
  * "adaptive/laplace-{eta}". */
 static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "model"));
@@ -142,7 +143,7 @@ static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run 
     return NVDP_OK;
 }
 
-/* Options that define groups, or are ignored. */
+/* Options that make no different method: they define groups, or are ignored. */
 static const char *const no_difference[] = {"task",
                                             "data",
                                             "method",
@@ -153,7 +154,7 @@ static const char *const no_difference[] = {"task",
                                             "certified-epsilon",
                                             "certified-delta",
                                             "certified-releases",
-                                            "certified-guess"}; /* C stands for them */
+                                            "certified-guess"}; /* C replaces these options */
 
 /* Returns the default of a training option as text. */
 static const char *default_of(const struct nvdp_config *options, const char *name) {
@@ -165,9 +166,9 @@ static const char *default_of(const struct nvdp_config *options, const char *nam
     return "";
 }
 
-/* Replaces values that add nothing to a label by "": the model's own encoder, no private training, no preset. Removes
- * the noise of runs with a target epsilon, because it follows from that epsilon and the number of texts, which differs
- * between folds. */
+/* Replaces values that add nothing to a label by "": the encoder of the model, no private training, no preset. Removes
+ * the noise of runs with a target epsilon, because the noise follows from that epsilon and the number of texts, which
+ * differs between folds. */
 static void silence_usual(const struct nvdp_config *options, json_t *variant) {
     static const char *const budget[] = {"target-epsilon", "dp-noise"};
     const char *encoder = json_string_value(json_object_get(variant, "encoder"));
@@ -179,7 +180,7 @@ static void silence_usual(const struct nvdp_config *options, json_t *variant) {
         if (json_number_value(json_object_get(variant, budget[i])) == 0)
             json_object_set_new(variant, budget[i], json_string(""));
     }
-    const json_t *preset = json_object_get(variant, "preset"); /* NULL: no presets */
+    const json_t *preset = json_object_get(variant, "preset"); /* NULL without a preset */
     const char *name = nvdp__preset_name(json_string_value(preset));
     if (preset != NULL)
         json_object_set_new(variant, "preset", json_string(name != NULL ? name : ""));
@@ -199,12 +200,12 @@ nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
         if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0)
             json_object_del(run->variant, option->name);
     }
-    /* The clip's size is a setting; a sequence clip as such, with its proof, makes another method. */
+    /* The size of the clip is a setting. The existence of a sequence clip, with its proof, makes another method. */
     if (bottleneck)
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
     silence_usual(options, run->variant);
-    if (run->sanitizer != NULL) { /* part of the method's name and setting */
+    if (run->sanitizer != NULL) { /* the sanitizer is a part of the method's name and setting */
         json_object_del(run->variant, "token-noise");
         json_object_del(run->variant, "eta");
     }
