@@ -24,9 +24,9 @@ enum way {
     BASE,    /* from a quotient of stored powers, which every token has */
     DIRECT,  /* from one exponential per y */
     PRODUCT, /* from e^(k1 t) e^(k2 t) of two earlier orders */
-    KL,      /* order 1 */
-    TOP,     /* order infinity */
-    SLOW     /* order below 1 */
+    KL,      /* for order 1, the Kullback-Leibler divergence */
+    TOP,     /* for order infinity, from the largest t */
+    SLOW     /* for an order below 1, from both distributions */
 };
 struct order {
     double order, k;

@@ -123,8 +123,8 @@ double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, si
 struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
                                                  enum nvdp__unit unit);
 
-/* Statistics of the matrix entries that are not NaN; overwrites values[pairs]. Returns the
- * number of entries. */
+/* Computes the statistics of the matrix entries that are not NaN; overwrites values[pairs]. Returns the number of
+ * entries. */
 size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, const double *matrix,
                               double *values, struct nvdp_divergence_summary *out,
                               size_t *infinite);

@@ -24,13 +24,13 @@
  * S samples count as one sample with the mean sqrt(S) M, so the mechanism is mu-GDP in the word with mu = sqrt(S) |M -
  * M'|.
  *
- * A guess names the words at one place, or if there are any words, when all other words are known. The text has k <=
- * K words at the place. The reference is Q = N(M_0, I), M_0 = P(S_0), S_0 the sum of the windows that neither hold a
- * word of the place nor reach over it. S_0 is a sum over words of the text that the attacker knows, and the same for
- * all k. The other windows are centered on the k words or on one of the r words on either side: |M - M_0| <= c (2r +
- * K). The center of the ball is at most C away. So every bound on guesses for a text within radius C holds with
- * min(c(2r + K), C) in place of C, given all other words (rdp/guess.c). The text without the words cannot be the
- * reference: for r > 0 that text has other windows at the place. */
+ * A guess identifies the words at one place, or decides if there are any words, when all other words are known. The
+ * text has k <= K words at the place. The reference is Q = N(M_0, I), M_0 = P(S_0), S_0 the sum of the windows that
+ * neither hold a word of the place nor reach over it. S_0 is a sum over words of the text that the attacker knows,
+ * and the same for all k. The other windows are centered on the k words or on one of the r words on either side: |M
+ * - M_0| <= c (2r + K). The center of the ball is at most C away. So every bound on guesses for a text within radius
+ * C holds with min(c(2r + K), C) in place of C, given all other words (rdp/guess.c). The text without the words
+ * cannot be the reference: for r > 0 that text has other windows at the place. */
 #ifndef NVDP_RDP_WORD_H
 #define NVDP_RDP_WORD_H
 

@@ -69,8 +69,8 @@ nvdp_status nvdp__summary_draw(struct nvdp_context *ctx, const struct nvdp__summ
  * possible answers; 0 stands for any secret:
  *
  *     mu sqrt((m - 1) / (2 m))    Jung's theorem: m points at distances of at most mu lie in a ball of this radius
- *     mu radius / sqrt(2)         the ball around the center of all P: radius^2 = 1 - 1/D, or for rows of classes (alpha 0)
- *                                 1 - beta^4 / d - tau^4 / K
+ *     mu radius / sqrt(2)         the ball around the center of all P: radius^2 = 1 - 1/D, or for rows of classes
+ *                                 (alpha 0) 1 - beta^4 / d - tau^4 / K
  *
  * mu / 2 would be wrong for more than two answers: three orthogonal units attain more. k units together have k C. */
 double nvdp__summary_guess(const struct nvdp__summary *of, size_t answers);

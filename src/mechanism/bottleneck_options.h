@@ -88,8 +88,8 @@ struct nvdp__nvib_config {
 struct nvdp__nvib_config nvdp__nvib_config_default(void);
 /* Min width of a vector that a LayerNorm reads: with a width of 1, the output would be constant. */
 enum { NVDP__LEAST_DIM = 2 };
-/* Checks the options. Fails with NVDP_ERR_ARGUMENT; the message has the field, the value and the allowed range.
- * `least` is the minimum width of a vector; hidden_size and heads belong to the encoder. */
+/* Checks the options. Fails with NVDP_ERR_ARGUMENT; the message has the field, the value and the allowed range. The
+ * width of a vector must be at least `least`; hidden_size and heads belong to the encoder. */
 nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
                                     const struct nvdp__nvib_config *config, size_t least,
                                     size_t hidden_size, size_t heads);

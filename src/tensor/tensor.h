@@ -162,7 +162,7 @@ enum nvdp__param_flags {
 };
 
 struct nvdp__param {
-    /* name of the Hugging Face checkpoint, such as "bert.encoder.layer.0.output.dense.bias" */
+    /* name in Hugging Face checkpoints, such as "bert.encoder.layer.0.output.dense.bias" */
     char name[120];
     int rank;
     size_t shape[NVDP__PARAM_RANK];
