@@ -1,7 +1,7 @@
 /* Renyi divergences: two Gaussians, two Dirichlets, and the effect of the order.
  *
- * All values are in nats. The divergence between the samples of two texts bounds how well anyone who sees a sample can
- * identify its text. */
+ * All values are in nats. The divergence between the samples of two texts bounds how well anybody who sees a sample can
+ * identify the text of the sample. */
 #include <math.h>
 #include <nvdp.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ int main(void) {
     const double one[1] = {1}, zero[1] = {0}, variance[1] = {4};
     double got = nvdp_renyi_gaussian(3, 1, zero, variance, one, variance);
     printf("\nD_3(N(0,4)||N(1,4)) = %.6f, by hand %.6f\n", got, 3.0 * 1 / (2 * 4));
-    /* An infinite divergence is a valid value, not an error: a wide P against a narrow Q. */
+    /* An infinite divergence is a valid value, not an error. Here a wide P is compared with a narrow Q. */
     const double wide[1] = {9}, narrow[1] = {1};
     printf("D_2(N(0,9)||N(0,1)) = %g\n", nvdp_renyi_gaussian(2, 1, zero, wide, zero, narrow));
     return fabs(got - 0.375) < 1e-12 ? 0 : 1;

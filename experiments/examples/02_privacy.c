@@ -1,6 +1,6 @@
 /* Privacy of a set of texts from their posteriors: fill the arrays, save, read, measure, print.
  *
- * Posteriors of any model can be measured this way; these are artificial. */
+ * Posteriors of any model can be measured in this way. The posteriors of this example are artificial. */
 #include <math.h>
 #include <nvdp.h>
 #include <stdio.h>

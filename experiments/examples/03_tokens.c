@@ -40,7 +40,7 @@ int main(void) {
     if (tokens.count != 10) goto cleanup; /* [CLS] share ##d no ##ise , not text ##s [SEP] */
     if (nvdp_tokenizer_encode(tokenizer, text, strlen(text), "text", 4, 8, &tokens) != NVDP_OK)
         goto cleanup;
-    print(tokenizer, &tokens); /* cut to 8 tokens, from the longer text */
+    print(tokenizer, &tokens); /* cut to 8 tokens: the longer text loses tokens */
     failed = tokens.count != 8;
 cleanup:
     if (failed) fprintf(stderr, "03_tokens: %s\n", nvdp_context_error(ctx));

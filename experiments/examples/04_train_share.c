@@ -1,6 +1,6 @@
 /* All steps in one program: write a task, train NVDP, measure, export, reuse.
  *
- * The task is small and artificial; a real task differs only in its paths and sizes. */
+ * The task is small and artificial; a real task differs only in paths and sizes. */
 #include <nvdp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static nvdp_status random_bert(struct nvdp_context *ctx, const struct paths *p) 
     return nvdp_bert_create_random(ctx, &bert, 1, p->vocabulary, p->bert);
 }
 
-/* A narrow, clipped latent and a price per nat give small, finite divergences. */
+/* Sets the options. A narrow, clipped latent vector and a weight per nat give small, finite divergences. */
 static nvdp_status configure(struct nvdp_config *config, const struct paths *p) {
     const char *const options[][2] = {
         {"task", "sst2"},         {"data", p->data},

@@ -1,4 +1,4 @@
-/* Copies of shared files in which something is changed. */
+/* Copies of shared files with changed attributes or numbers. */
 #ifndef NVDP_TESTS_SUPPORT_CHANGED_FILE_H
 #define NVDP_TESTS_SUPPORT_CHANGED_FILE_H
 
@@ -10,8 +10,9 @@ struct changed_number {
     int32_t steps;
 };
 
-/* Writes a copy of a file of grid int32, changed.h5, in which the attribute `name` has another value, or none
- * (`value` NULL), and `count` numbers are changed. `name` NULL: no attribute changes. Returns its path. */
+/* Writes changed.h5, a copy of a file of grid int32, in which the attribute `name` has another value, and `count`
+ * numbers are changed. If `value` is NULL, the attribute is removed. If `name` is NULL, no attribute changes. Returns
+ * the path of the copy. */
 const char *changed_file(struct nvdp_context *ctx, const char *path, const char *name,
                          const char *value, size_t count, const struct changed_number *numbers);
 

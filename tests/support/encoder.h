@@ -15,7 +15,7 @@ struct encoder {
     struct nvdp__arena arena;
     struct nvdp__bert_cache cache;
     struct nvdp__pass pass;
-    bool plain; /* passes on the plain kernels */
+    bool plain; /* use the plain kernels */
     float *logits, *d_logits, *d_pooled, *d_last;
 };
 
@@ -24,8 +24,8 @@ struct nvdp_bert_config encoder_config(void);
 /* Turns a configuration into one of another type with the same sizes; ELECTRA's word embeddings
  * are narrower, and every second layer of ModernBERT reads windows of 5 tokens. */
 struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_bert_config config);
-/* The next type after `type` with layers of its own: all but those over the words of another model. Begin with -1,
- * which it also returns after the last. */
+/* Returns the next type after `type` that has layers, and does not read windows of another model. Begin with -1,
+ * which is also returned after the last type. */
 int encoder_next_type(int type);
 /* Returns a small BiLSTM with different sizes. */
 struct nvdp_bert_config encoder_bilstm(void);
@@ -33,7 +33,7 @@ struct nvdp_bert_config encoder_bilstm(void);
 struct encoder *encoder_create_in(enum nvdp_precision precision,
                                   const struct nvdp_bert_config *config, size_t outputs,
                                   bool training, bool keep_hidden);
-/* The same in f32. */
+/* Does encoder_create_in() in f32. */
 struct encoder *encoder_create(const struct nvdp_bert_config *config, size_t outputs, bool training,
                                bool keep_hidden);
 void encoder_plan(struct encoder *encoder, size_t texts, size_t longest);
@@ -45,7 +45,7 @@ void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed);
  * `outputs`. */
 struct nvdp__batch *encoder_batch(struct encoder *encoder, size_t texts, const size_t *lengths,
                                   uint64_t seed);
-/* Returns a batch with only text `index` of another. */
+/* Returns a batch with only text `index` of another batch. */
 struct nvdp__batch *encoder_one_text(struct encoder *encoder, const struct nvdp__batch *batch,
                                      size_t index);
 /* Packs the tokens of `ids` [texts, width] where `mask` is not 0. */
@@ -55,9 +55,9 @@ struct nvdp__batch *encoder_pack(struct encoder *encoder, size_t texts, size_t w
 
 /* Returns the mean cross-entropy of the classifier. */
 double encoder_forward(struct encoder *encoder, const struct nvdp__batch *batch);
-/* Zeroes the gradients, then runs encoder_forward and computes its gradients. */
+/* Zeroes the gradients, runs encoder_forward() and computes the gradients of the loss. */
 double encoder_backward(struct encoder *encoder, const struct nvdp__batch *batch);
-/* The same without zeroing. */
+/* Does encoder_backward() without zeroing: adds to the gradients. */
 double encoder_add_backward(struct encoder *encoder, const struct nvdp__batch *batch);
 /* Copies n floats of tensor memory; the caller frees it with free(). */
 float *encoder_download(struct encoder *encoder, size_t n, const float *tensor);

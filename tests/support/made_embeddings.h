@@ -11,18 +11,18 @@ struct made_embeddings {
     enum nvdp_length_policy policy;
     size_t length;     /* L */
     double separation; /* distance of the classes' means, in standard deviations */
-    size_t classes;    /* 0: labels are scores */
+    size_t classes;    /* 0 if labels are scores */
     bool labels, splits;
-    const char *task; /* NULL: not recorded */
-    const char *key;  /* signs as older versions did; NULL if not signed */
+    const char *task; /* NULL if not recorded */
+    const char *key;  /* key that signs as older versions did; NULL if not signed */
     uint64_t seed;
 };
 struct made_embeddings made_embeddings_default(void);
-/* Writes it under `name` in the scratch folder. Every text's label (its number modulo the
- * classes, or a score) shifts the mean of its token vectors. */
+/* Writes the file under `name` in the scratch folder. The label of a text (the text's number modulo
+ * the classes, or a score) shifts the mean of the text's token vectors. */
 const char *made_embeddings(struct nvdp_context *ctx, const char *name,
                             const struct made_embeddings *file);
-/* Copies the file `from` to `to`, in the format that `formats` has for its name, with the
+/* Copies the file `from` to `to`, in the format that `formats` has for the name `to`, with the
  * attribute `texts`. */
 void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                           const char *from, const char *to);

@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <nvdp/privacy.h>
 
-/* Options of generated posteriors: texts of 1..longest rows (all `longest` if `equal`), width
- * dim, spread about the prior. Tests give these four without names. The hidden length is
- * longest + 2 unless public. */
+/* Options of generated posteriors: number of texts, rows per text from 1 to `longest` (always
+ * `longest` if `equal` is set), width dim, and spread about the prior. Tests give the first four
+ * without names. The hidden length is longest + 2 unless lengths are public. */
 struct made_texts {
     size_t texts, longest, dim;
     double spread;
@@ -23,8 +23,8 @@ struct nvdp_posteriors *made_posteriors(struct nvdp_context *ctx, const struct m
 struct nvdp_posteriors *made_two_texts(struct nvdp_context *ctx, size_t first, size_t rows,
                                        size_t dim, bool with_alpha);
 
-/* Return uniform values on (0, 1), and approximately normal ones (a sum of twelve), from the
- * caller's seed. */
+/* Return uniform values on (0, 1), and approximately normal values (sums of twelve uniform values),
+ * from the caller's seed. */
 double made_uniform(unsigned *seed);
 double made_normal(unsigned *seed);
 

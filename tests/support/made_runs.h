@@ -1,33 +1,33 @@
-/* Made-up run directories: the numbers are fabricated here, no training is done. */
+/* Made-up run directories with invented numbers; nothing is trained. */
 #ifndef NVDP_TESTS_SUPPORT_MADE_RUNS_H
 #define NVDP_TESTS_SUPPORT_MADE_RUNS_H
 
 #include "report/parts.h"
 #include "support.h"
 
-/* The values of a run that tests set; zeros: method "nvdp", task "sst2", one epoch. */
+/* The values of a run that tests set. Zeros mean method "nvdp", task "sst2" and one epoch. */
 struct made_run {
     const char *name;
     const char *method, *task, *data, *model;
     double lambda;
-    double lambda_d; /* 0: lambda */
+    double lambda_d; /* 0 for lambda */
     unsigned seed;
     double validation, score;
-    const char *metric;     /* metric of `score`; NULL: accuracy */
-    double majority;        /* 0: .5 */
-    double f1;              /* 0: the task has one metric */
-    double rd_max, rd_mean; /* of the sum; may be INFINITY; 0 if not measured */
-    double rd_max_finite;   /* of the finite pairs; 0: not recorded */
-    double bound;           /* certified; may be INFINITY; 0 if there is none */
-    double share;           /* of infinite pairs */
-    double exact;           /* worst exact epsilon, the mean is half of it; 0 if not measured */
+    const char *metric;     /* metric of `score`; NULL for accuracy */
+    double majority;        /* 0 for .5 */
+    double f1;              /* 0 if the task has one metric */
+    double rd_max, rd_mean; /* divergences of whole samples; may be INFINITY; 0 if not measured */
+    double rd_max_finite;   /* maximum over the finite pairs; 0 if not recorded */
+    double bound;           /* certified bound; may be INFINITY; 0 if there is none */
+    double share;           /* share of infinite pairs */
+    double exact;           /* worst exact epsilon; the mean is half of it; 0 if not measured */
     double linked;          /* share of samples whose text is identified; 0 if not measured */
     double bdp_best, bdp_published;
     const char *options; /* more fields of run.json's config: "'epochs': 3" */
-    const char *nvib;    /* fields of its nvib: "'latent_dim': 16" */
-    const char *label;   /* of sweep.json */
+    const char *nvib;    /* fields of the config's nvib: "'latent_dim': 16" */
+    const char *label;   /* label in sweep.json */
     const char *result;  /* more fields of result.json: "'certified': {}" */
-    double vectors;      /* effective vectors; 0: no posterior section */
+    double vectors;      /* effective vectors; 0 for no posterior section */
 };
 /* Writes SCRATCH/folder/name. */
 void made_run(const char *folder, const struct made_run *run);
@@ -41,7 +41,8 @@ void made_run_file(const char *folder, const char *run, const char *file, const 
 
 /* Reads SCRATCH/folder; fails the test on errors. */
 struct report *made_report(struct nvdp_context *ctx, const char *folder);
-/* Writes the report without figures; returns one file of it, free(). */
+/* Writes the report without figures. Returns the content of one file of the report, which the caller frees with
+ * free(). */
 char *report_written(const char *folder, const char *file);
 /* Returns the row of the label at its selected lambda in the report's first task. */
 const struct report_group *made_selected(const struct report *report, const char *label);

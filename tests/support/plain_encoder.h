@@ -1,4 +1,4 @@
-/* The encoder on the plain kernels (plain_kernels.h): its own source, compiled again over them. */
+/* The encoder on the plain kernels (plain_kernels.h): the encoder's source is compiled again with these kernels. */
 #ifndef NVDP_TESTS_SUPPORT_PLAIN_ENCODER_H
 #define NVDP_TESTS_SUPPORT_PLAIN_ENCODER_H
 

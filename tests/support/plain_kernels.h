@@ -1,5 +1,5 @@
-/* The library's tensor operations over the reference kernels, under other names. A source that
- * is compiled after this header (an encoder's) runs on them. Only float32. */
+/* The library's tensor operations on the reference kernels, under other names. A source that is
+ * compiled after this header, such as an encoder, uses these kernels. Only float32. */
 #ifndef NVDP_TESTS_SUPPORT_PLAIN_KERNELS_H
 #define NVDP_TESTS_SUPPORT_PLAIN_KERNELS_H
 
@@ -37,7 +37,7 @@ void plain_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t clas
                         size_t labels, const int32_t *label, double scale, double *nll,
                         int32_t *best);
 
-/* ---- over the library's own operations ---- */
+/* ---- on the library's operations ---- */
 
 /* Takes one step of AdamW over n elements, all with decay. */
 void support_adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,

@@ -1,4 +1,4 @@
-/* The pretraining model on the plain kernels: its own source, compiled again over them. */
+/* The pretraining model on the plain kernels: the model's source is compiled again with these kernels. */
 #ifndef NVDP_TESTS_SUPPORT_PLAIN_MODEL_H
 #define NVDP_TESTS_SUPPORT_PLAIN_MODEL_H
 

@@ -1,4 +1,4 @@
-/* Runs the program, and provides a tiny model and task for it. */
+/* Runs the program, and provides a tiny model and task for the program. */
 #ifndef NVDP_TESTS_SUPPORT_PROGRAM_H
 #define NVDP_TESTS_SUPPORT_PROGRAM_H
 
@@ -12,17 +12,17 @@ struct outcome {
     char *err;
 };
 
-/* Runs `nvdp ARGS` through the shell; its cache is in the scratch directory. The shell's variables are $DIR (the
- * scratch directory), $TASK, $MODEL and $TINY (the results of program_task(), program_model(),
+/* Runs `nvdp ARGS` through the shell, with the cache in the scratch directory. The shell's variables are $DIR (the
+ * scratch directory), $TASK, $MODEL and $TINY (the results of program_task(), program_model() and
  * program_train_options()). */
 struct outcome program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for a whole line of the shell. */
+/* Runs one line of the shell, with the variables of program_run(). */
 struct outcome program_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, and fails the test if the exit code differs. */
+/* Runs one line of the shell, and fails the test if the exit code differs. */
 struct outcome program_expect(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same, and fails the test if standard error (output) lacks `words`. */
+/* Do program_expect(), and fail the test if standard error (or output) lacks `words`. */
 void program_says(int code, const char *words, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void program_prints(int code, const char *words, const char *format, ...)

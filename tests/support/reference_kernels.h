@@ -1,6 +1,6 @@
 /* Plain versions of the tensor operations: one thread, loops as in the formulas, sums and
- * functions in double. The fast kernels are compared with the double version (ref64_). The float
- * version (ref32_) also runs a whole encoder (plain_kernels.h). */
+ * functions in double. Tests compare the fast kernels with the double version (ref64_). The float
+ * version (ref32_) runs a whole encoder, too (plain_kernels.h). */
 #ifndef NVDP_TESTS_SUPPORT_REFERENCE_KERNELS_H
 #define NVDP_TESTS_SUPPORT_REFERENCE_KERNELS_H
 

@@ -1,4 +1,4 @@
-/* Privacy losses by drawing samples: the simple way, for comparison with nvdp_exact_*. */
+/* Privacy losses from drawn samples, a simple method for comparison with nvdp_exact_*. */
 #ifndef NVDP_TESTS_SUPPORT_SAMPLED_LOSS_H
 #define NVDP_TESTS_SUPPORT_SAMPLED_LOSS_H
 
@@ -7,7 +7,7 @@
 #include <nvdp/rdp.h>
 #include <stddef.h>
 
-/* Two texts' distributions: n Gaussian dimensions, m pseudo-counts; samples are drawn from [0]. */
+/* The distributions of two texts: n Gaussian dimensions, m pseudo-counts. Samples are drawn from text [0]. */
 struct drawn_pair {
     size_t n, m;
     const double *mu[2], *var[2], *alpha[2];
@@ -17,8 +17,8 @@ struct drawn_pair {
 void sampled_losses(const struct drawn_pair *pair, struct nvdp__stream *stream, size_t count,
                     double *loss);
 
-/* Returns whether the point's delta and tpr agree with the losses within four standard errors,
- * estimated from them, and `floor`. */
+/* Returns whether the point's delta and tpr agree with the losses within four standard errors, which
+ * are estimated from the losses, plus `floor`. */
 bool sampled_losses_agree(const struct nvdp_exact_point *point, size_t count, const double *loss,
                           double floor);
 #endif

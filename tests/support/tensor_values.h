@@ -1,5 +1,5 @@
-/* The elements of a tensor of a safetensors file as double and as integers: golden files have values that float32
- * cannot hold. */
+/* The elements of a tensor of a safetensors file, as double and as integers, because golden files have values that
+ * float32 cannot represent. */
 #ifndef NVDP_TESTS_SUPPORT_TENSOR_VALUES_H
 #define NVDP_TESTS_SUPPORT_TENSOR_VALUES_H
 
@@ -19,7 +19,7 @@ static inline void support_read_f64(const struct nvdp__tensor_info *info, double
     free(narrow);
 }
 
-/* The tensor has integers of 32 or 64 bits. */
+/* Reads a tensor of integers of 32 or 64 bits. */
 static inline void support_read_i64(const struct nvdp__tensor_info *info, int64_t *out) {
     const size_t size = nvdp__dtype_size(info->dtype);
     for (size_t i = 0; i < info->count; i++) {

@@ -17,7 +17,7 @@ enum { TASK_TRAIN = 120, TASK_DEV = 40, TASK_TEST = 6, TASK_LENGTH = 10 };
 /* Writes SST-2-like data (the label depends on one word) and a 1-layer BERT, 16 wide, into the
  * scratch directory. */
 struct task task_make(struct nvdp_context *ctx);
-/* The same with heads of 32 dimensions, as bfloat16 products require. */
+/* Does task_make() with heads of 32 dimensions, as bfloat16 products require. */
 struct task task_make_wide(struct nvdp_context *ctx);
 /* Returns a configuration that learns the task; out is in the scratch directory (static text). */
 struct nvdp__train_options task_config(const struct task *task, enum nvdp_method method,
@@ -25,8 +25,8 @@ struct nvdp__train_options task_config(const struct task *task, enum nvdp_method
 /* Makes the task, and returns a configuration that learns it; `out` is a name in the scratch directory, or a path. */
 struct nvdp__train_options task_options(struct nvdp_context *ctx, enum nvdp_method method,
                                         const char *out);
-/* Returns the options of training after one is set and others follow from it, without their
- * strings. */
+/* Returns the options of training after one option is set and other options follow from it. Strings
+ * are left out. */
 struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *name,
                                         const char *value);
 /* Trains, and fails the test on errors. */
@@ -47,11 +47,12 @@ struct run_choice {
     enum nvdp_length_policy policy;
     enum nvdp__query query;
     int kappa;
-    size_t latent_dim; /* 0: the encoder's 16 */
+    size_t latent_dim; /* 0 for the encoder's width, 16 */
     size_t epochs;     /* 1 if the weights do not matter */
     enum nvdp__vtdp_pool vtdp_pool;
-    double clip_sequence; /* 0: none; otherwise weights are constant and rows have their index */
-    double clip_word;     /* 0: none */
+    /* 0 for no clip; with a clip, weights are constant and rows depend on their index. */
+    double clip_sequence;
+    double clip_word; /* 0 for no clip */
 };
 /* Makes the task and trains as chosen, replacing an earlier run. Returns the run's folder,
  * `name` under the scratch directory, and sets *accuracy unless it is NULL. */
@@ -59,6 +60,6 @@ const char *task_run(struct nvdp_context *ctx, const char *name, const struct ru
                      double *accuracy);
 
 /* Stops a run of three epochs repeatedly, at steps and inside validation, and expects the bytes
- * and numbers of an uninterrupted run. Uses its own folders in the scratch directory. */
+ * and numbers of an uninterrupted run. Uses separate folders in the scratch directory. */
 void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options config);
 #endif
