@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo encoder notebooks test check docs map long install deb wheel install-deps clean help
+.PHONY: all demo encoder notebooks test check docs map long install deb wheel sbom install-deps clean help
 
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
@@ -66,6 +66,10 @@ deb: ## install missing packages, build; write Debian packages of library, heade
 wheel: ## install missing packages; write a wheel that holds its libraries and the program, and a source distribution: build/wheel/dist; try it on a bare system
 	@scripts/install-deps.sh --wheel
 	@scripts/wheel.sh
+
+sbom: ## write a CycloneDX list of the libraries in the wheel of `make wheel`: build/wheel/dist
+	@test -n "$(wildcard $(BUILD)/wheel/dist/nvdp-*.whl)" || { echo "make sbom: no wheel in $(BUILD)/wheel/dist; make wheel writes it" >&2; exit 1; }
+	@$(BUILD)/wheel/venv/bin/python scripts/sbom.py $(BUILD)/wheel/dist/nvdp-*.whl
 
 install-deps: ## install missing packages (Debian, Ubuntu)
 	@scripts/install-deps.sh

