@@ -1,4 +1,4 @@
-"""Trains a bottleneck on an encoder of one's own in a plain PyTorch loop, then proves and measures its privacy. Needs torch.
+"""Trains a bottleneck on a user's encoder in a plain PyTorch loop, then proves and measures its privacy. Needs torch.
 
 The encoder is a table of word vectors, and a text is of the class to which most of its words belong. Any module that returns
 states [B, T, width] can take its place, and Lightning's training_step is the body of the loop.
@@ -11,7 +11,7 @@ import nvdp
 import nvdp.torch
 
 torch.manual_seed(1)
-STEPS = globals().get("STEPS", 300)  # a test has less time
+STEPS = globals().get("STEPS", 300)  # tests set fewer steps
 encoder = torch.nn.Embedding(40, 32)
 bottleneck = nvdp.torch.Bottleneck(preset="certified", certified_epsilon=8, width=32, latent_dim=8, length=12)
 head = torch.nn.Linear(bottleneck.dim, 2)
@@ -26,11 +26,11 @@ def texts(n):
     return torch.randint(20, (n, 12)) + 20 * (labels[:, None] ^ other), mask, labels
 
 
-bottleneck.initialize(encoder(texts(64)[0]).detach())  # the principal directions of its states
+bottleneck.initialize(encoder(texts(64)[0]).detach())  # sets the principal directions of the encoder's states
 for step in range(STEPS):
     ids, mask, labels = texts(64)
     posterior = bottleneck(encoder(ids), mask)
-    logits = head(bottleneck.read(posterior.sample()))  # which sees the random sample alone
+    logits = head(bottleneck.read(posterior.sample()))  # the head sees only the random sample
     loss = cross_entropy(logits, labels) + posterior.regularizer(step / STEPS)
     optimizer.zero_grad()
     loss.backward()

@@ -1,4 +1,4 @@
-"""Releases a table of texts with Dask workers, then checks all of it as one release. Needs dask[dataframe] and distributed.
+"""Releases a table of texts with Dask workers, then checks all shards as one release. Needs dask[dataframe] and distributed.
 
 usage: 06_dask_release.py RUN TEXTS.parquet FOLDER [SCHEDULER]      TEXTS has a column `text`
 SCHEDULER is the address of a cluster, whose workers reach the three paths; without it, two workers start here. A partition whose

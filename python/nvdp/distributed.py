@@ -2,11 +2,12 @@
 
     release = nvdp.release_function("runs/mine", "shards", text="review", label="stars")
     frame.map_partitions(release, meta=release.meta).compute()                     # Dask
-    release = nvdp.release_function("runs/mine", "more", text="review", row="id")   # Ray numbers no batches: a column names the rows
+    release = nvdp.release_function("runs/mine", "more", text="review", row="id")   # Ray: a column identifies rows
     ray.data.read_parquet("texts").map_batches(release, batch_size=10_000).take_all()
     print(release.verify().statement)                                               # of all shards
 
-Each partition becomes a file of the folder, and nvdp.open, `nvdp verify` and `nvdp reuse` read the folder as one release.
+Each partition becomes a file of the folder, and nvdp.open, `nvdp verify` and `nvdp reuse` read the folder as one
+release.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ _ABSENT: Any = object()
 
 
 def _secret(path: Path, make: str) -> str:
-    """Returns the line of a file, which the first process writes, readable by its owner alone."""
+    """Returns the line of a file, which the first process writes and only the file's owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(make + "\n")
         try:
-            os.link(beside, path)  # complete or absent
+            os.link(beside, path)  # the file is complete or absent
         finally:
             beside.unlink()
     return path.read_text("ascii").strip()
@@ -54,7 +55,7 @@ def _secret(path: Path, make: str) -> str:
 
 @contextmanager
 def _no_file() -> Iterator[Path]:
-    """Makes a path to memory of this process, so that no text is left behind if it is killed."""
+    """Makes a path to memory of this process, so that no text remains on disk if the process is killed."""
     with tempfile.TemporaryDirectory(prefix="nvdp-") as folder, os.fdopen(os.memfd_create("texts"), "rb") as memory:
         path = Path(folder, "texts.jsonl")
         path.symlink_to(f"/proc/{os.getpid()}/fd/{memory.fileno()}")
@@ -71,18 +72,22 @@ def _column(rows: Any, name: str) -> Any:
 
 
 class ReleaseFunction:
-    """A function that releases the texts of a partition into a file of a folder; made by nvdp.release_function, and pickled to workers.
+    """A function that releases the texts of a partition into a file of a folder; made by nvdp.release_function, and
+    pickled to workers.
 
-    Called with a partition (a pandas DataFrame, an Arrow table or a mapping of arrays), it returns a table of one row: `shard`, the
-    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger counts of one of its
-    texts, for the owner; verify() has the maximum over all files. The samples of a partition are in the order of its rows.
+    A call with a partition (a pandas DataFrame, an Arrow table or a mapping of arrays) returns a table of one row:
+    `shard`, the file; `texts`, the number of texts; `samples` and `epsilon` (nats, at delta 1e-5), the maxima that the
+    ledger counts for a text of the partition, for the owner. verify() has the maxima over all files. The samples of a
+    partition are in the order of the rows.
 
-    A partition is known by its number if the engine gives one, and by the column `row`, never by its texts alone, so that equal
-    partitions have samples of their own. A repeated call finds the file of its partition, which is complete or absent. It is counted
-    in the ledger before anything is drawn. If a worker was killed between the two, the texts
-    were counted for nothing: the next call counts them again if budget_samples allows it, and is refused (ERR_STATE) otherwise.
+    The number of a partition, if the engine gives one, and the column `row` identify a partition. The texts alone never
+    do, so that equal partitions have different samples. A repeated call finds the file of the partition, which is
+    complete or absent. The ledger counts the partition before anything is drawn. If a worker was killed after the count
+    and before the file was complete, the texts were counted for nothing: the next call counts them again if
+    budget_samples allows it, and is refused (ERR_STATE) otherwise.
 
-    run, out: the run, and the folder of the shards, which all workers reach under these paths. id: of the release, 32 digits.
+    run, out: the run, and the folder of the shards; all workers reach both under these paths. id: id of the release, 32
+        digits.
     """
 
     def __init__(self, run: Run, out: Path, id: str, key: str, columns: tuple[str, str | None, str | None, str | None, str | None], ledger: tuple[str, str],
@@ -103,7 +108,7 @@ class ReleaseFunction:
 
     @property
     def shards(self) -> list[Path]:
-        """The files that are complete, in the order of their names."""
+        """The complete files, in the order of their names."""
         return sorted(self.out.glob("part-*.h5"))
 
     def _table(self, kind: str, rows: list[tuple[str, int, int, float]]) -> Any:
@@ -117,8 +122,9 @@ class ReleaseFunction:
         return pandas.DataFrame(columns)
 
     def __call__(self, rows: Any, partition_info: Any = _ABSENT) -> Any:
-        """Releases a partition. partition_info: {"number": its number}, which Dask gives. A DataFrame needs it, because Dask also calls
-        functions with made-up rows, to learn the form of their results; other partitions have no number."""
+        """Releases a partition. partition_info: {"number": number of the partition}, which Dask gives. A DataFrame
+        needs it, because Dask also calls functions with made-up rows to learn the form of results; other partitions
+        have no number."""
         kind = "frame" if hasattr(rows, "iloc") else "arrays"
         if kind == "frame" and partition_info is _ABSENT:
             raise NvdpValueError("partition_info: expected the number of the partition for a DataFrame, found none; give map_partitions "
@@ -141,7 +147,7 @@ class ReleaseFunction:
         return self._table(kind, [(shard.name, found, samples, epsilon)])
 
     def _name(self, number: int | None, *columns: Any) -> str:
-        """Returns the name of a partition's file. The key keeps others from testing guesses of its texts."""
+        """Returns the name of a partition's file. Without the key, nobody can test guesses of the partition's texts."""
         digest = hashlib.blake2b(key=bytes.fromhex(self._key), digest_size=12)
         digest.update(json.dumps([number, *columns], default=str).encode())
         return f"part-{'' if number is None else f'{number:06d}-'}{digest.hexdigest()}.h5"
@@ -169,31 +175,34 @@ class ReleaseFunction:
                 raise
 
     def _read(self, shard: Path) -> tuple[int, float, int]:
-        """Returns the largest counts of a text of a complete file, by the ledger, and the number of the texts."""
+        """Returns the largest counts of the ledger for a text of a complete file, and the number of texts in the
+        file."""
         context, out = Context(), ffi.new("char **")
         context.call(lib.nvdp_describe, c_text(str(shard), "shard"), lib.NVDP_DESCRIPTION_JSON, out)
         texts, found = from_json(owned_text(out[0])).attributes.texts, verify(shard, ledger=self._ledger[0], ledger_key=self._ledger[1])
         return int(found.spent_samples), float(found.spent_epsilon), int(texts)
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
-        """Checks all shards, by themselves and in the ledger: `holds`, the single checks, and the `statement` and `guarantee` of the
-        release: those of the shard with the weakest guarantee. `spent_epsilon` is of all samples of a text that the ledger counts."""
+        """Checks all shards, alone and against the ledger: `holds`, the single checks, and the `statement` and
+        `guarantee` of the release, which come from the shard with the weakest guarantee. `spent_epsilon` is for all
+        samples of a text that the ledger counts."""
         return verify(self.out, public_key, ledger=self._ledger[0], ledger_key=self._ledger[1])
 
 
 def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *, text: str = "text", label: str | None = None,
                      pair: str | None = None, person: str | None = None, row: str | None = None, ledger: str | PathLike[str] | None = None,
                      ledger_key: str | PathLike[str] | None = None, threads: int | None = None, **options: Any) -> ReleaseFunction:  # fmt: skip
-    """Returns a function of a partition of texts that releases it into a file of the folder `out`; ReleaseFunction says how.
+    """Returns a function that releases a partition of texts into a file of the folder `out` (ReleaseFunction).
 
-    run: a finished run. out: the folder. All workers must reach both, and the ledger, under the same paths.
-    text, label, pair, person: columns of the partitions; labels are written to the files if a column is named, and the ledger adds
-        up all texts of a person, whose names are in no file.
-    row: column that names each row of the whole release, such as a number: needed if the engine gives no number of a partition (Ray).
-    ledger, ledger_key: as of Run.export; one ledger for all partitions, RUN/ledger by default.
-    threads: per worker; None: all processors of its machine.
-    options: of Run.export, for each partition: samples, budget_samples (samples per text, over all its rows and tries), duplicates,
-        sign, measure_texts ...
+    run: a finished run. out: the folder. All workers must reach run, folder and ledger under the same paths.
+    text, label, pair, person: columns of the partitions. If `label` is given, labels are written to the files. If
+        `person` is given, the ledger adds up all texts of a person; no file has names of persons.
+    row: column that identifies each row of the whole release, such as a number. It is needed if the engine gives no
+        number of a partition (Ray).
+    ledger, ledger_key: as in Run.export; one ledger for all partitions, RUN/ledger by default.
+    threads: threads per worker; None for all processors of the machine.
+    options: options of Run.export for each partition: samples, budget_samples (samples per text, over all rows and
+        tries of the text), duplicates, sign, measure_texts ...
     """
     run = run if isinstance(run, Run) and threads is None else Run(run.path if isinstance(run, Run) else run, threads=threads)
     for name in options:
@@ -201,13 +210,13 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
             raise NvdpValueError(f"{name}: expected an option of a partition's file, found one that the function sets itself")
     if options.get("sign") is not None:
         options["sign"] = absolute(options["sign"], "sign")
-    Context().config("export", options)  # refuses unknown names and values at once
+    Context().config("export", options)  # refuses unknown names and values before any partition
     folder = Path(absolute(out, "out"))
     book = Path(absolute(ledger, "ledger")) if ledger is not None else run.path / "ledger"
     secret = absolute(ledger_key, "ledger_key") if ledger_key is not None else f"{book}.key"
     begun = (folder / "release").exists()
     id = _secret(folder / "release", secrets.token_hex(16))
-    beside = book.with_name(f"{book.name}.release-{id}")  # not in the folder, which is shared
+    beside = book.with_name(f"{book.name}.release-{id}")  # outside of the folder, which is shared
     if begun and not beside.exists():
         raise NvdpValueError(f"{folder}: expected a new folder or a release with the ledger {book}, found a release with another ledger")
     key, model = _secret(beside, f"{secrets.token_hex(32)} {run.info.fingerprint}").split()

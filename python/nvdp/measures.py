@@ -61,15 +61,16 @@ def renyi_discrete(order: float, log_p: Any, log_q: Any) -> Any:
 
 
 def renyi_laplace(order: float, dim: int, distance: Any) -> Any:
-    """Computes D_order between densities ~ exp(-eta |y - x|) in dim dimensions; distance: [...] eta |x - x'|. Nats."""
+    """Computes D_order, in nats, between densities ~ exp(-eta |y - x|) in dim dimensions.
+    distance: [...] eta |x - x'|."""
     distances = array(distance)
     found = [lib.nvdp_renyi_laplace(order, dim, one) for one in distances.ravel()]
     return _checked(np.reshape(found, distances.shape), "renyi_laplace")
 
 
 def renyi_subsampled(order: float, noise: float, rate: float) -> float:
-    """Computes D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov, Talwar
-    & Zhang 2019); order above 1. Nats."""
+    """Computes D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov,
+    Talwar & Zhang 2019), in nats. order: above 1."""
     return _checked(lib.nvdp_renyi_subsampled(order, noise, rate), "renyi_subsampled")
 
 
@@ -85,9 +86,9 @@ def renyi_epsilon(order: float, divergence: float, delta: float) -> float:
 
 
 def renyi_probability_bound(order: float, divergence: float, chance: float) -> float:
-    """Returns the largest probability under P of an event with probability `chance` under Q, if D_order(P || Q) is at most
-    `divergence` nats. Uses: true positive rate of a test at false positive rate `chance`; success of naming one of N texts, with
-    chance 1/N."""
+    """Returns the largest probability under P of an event with probability `chance` under Q, if D_order(P || Q) is at
+    most `divergence` nats. Two uses: the true positive rate of a test at false positive rate `chance`, and the success
+    of identifying one of N texts, with chance 1/N."""
     return _checked(lib.nvdp_renyi_probability_bound(order, divergence, chance), "renyi_probability_bound")
 
 
@@ -113,10 +114,10 @@ def guess_bound(baseline: Any, clip: Any, releases: int = 1, dim: int | None = N
     """Bounds the success probability of any guess about a text from its samples N(M, I), |M| <= clip.
 
     baseline: success probability of the best guess without the samples, in [0, 1]; an average over texts.
-    clip: C, in standard deviations of the noise; releases: number of samples of the text; dim: numbers per sample (a small dim
-    gives a tighter bound); None: unknown.
-    baseline and clip broadcast. Returns probabilities, an array or a float. The bound is an average over texts and noise; a
-    single guess can be nearly certain.
+    clip: C, in standard deviations of the noise. releases: number of samples of the text.
+    dim: numbers per sample, or None if unknown; a small dim gives a tighter bound.
+    baseline and clip broadcast. Returns probabilities, an array or a float. The bound is an average over texts and
+    noise; a single guess can be nearly certain.
     """
     b, c = np.broadcast_arrays(array(baseline), array(clip))
     found = np.empty(b.shape)
@@ -129,7 +130,8 @@ def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
     """Bounds the success of guesses of a binary attribute that a share `prior` of the texts has. The baseline is
     max(prior, 1 - prior).
 
-    The attacker knows nothing else about the text; guess_bound() of the baseline covers other knowledge.
+    The bound holds if the attacker knows nothing else about the text; guess_bound() of the baseline covers other
+    knowledge.
     """
     p, c = np.broadcast_arrays(array(prior), array(clip))
     found = np.empty(p.shape)
@@ -139,7 +141,8 @@ def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
 
 
 def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | None = None) -> float:
-    """Returns the largest clip, in standard deviations of the noise, with guess_bound(baseline, clip, releases, dim) <= target."""
+    """Returns the largest clip, in standard deviations of the noise, with guess_bound(baseline, clip, releases, dim) <=
+    target."""
     return _checked(lib.nvdp_guess_clip(baseline, target, releases, dim or 0), "guess_clip")
 
 
@@ -147,12 +150,12 @@ def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | Non
 
 
 class ExactLoss:
-    """The privacy loss L = log P(S)/Q(S), S ~ P, of independent Gaussians and a Dirichlet. Its (epsilon, delta) are exact to
-    ten digits or more. They are of P against Q alone: P and Q are indistinguishable by the larger epsilon of this loss and of the one
-    with P and Q exchanged.
+    """The privacy loss L = log P(S)/Q(S), S ~ P, of independent Gaussians and a Dirichlet. (epsilon, delta) are exact
+    to ten digits or more. They hold for P against Q alone. For both directions, take the larger epsilon of this loss
+    and of the loss with P and Q exchanged.
 
-    mu_p, var_p, mu_q, var_q: [n], or another common shape; times: number of draws of each Gaussian per release;
-    alpha_p, alpha_q: [m] pseudo-counts, None: no weights; releases: number of samples shared of the same text.
+    mu_p, var_p, mu_q, var_q: [n], or another common shape. times: number of draws of each Gaussian per release.
+    alpha_p, alpha_q: [m] pseudo-counts, or None without weights. releases: number of shared samples of the same text.
     """
 
     def __init__(self, mu_p: Any, var_p: Any, mu_q: Any, var_q: Any, alpha_p: Any = None, alpha_q: Any = None, *,
@@ -181,7 +184,8 @@ class ExactLoss:
 
     @property
     def strip(self) -> float:
-        """Limit of the finite moments of the loss, a number without a unit: Renyi divergences of orders below 1 + strip are finite."""
+        """Limit of the finite moments of the loss, a number without a unit: Renyi divergences of orders below 1 + strip
+        are finite."""
         return lib.nvdp_exact_moment_limit(self._pointer)
 
     def _number(self, function: Callable[..., int], value: float) -> float:
@@ -190,24 +194,25 @@ class ExactLoss:
         return out[0]
 
     def point(self, epsilon: float) -> ExactPoint:
-        """Computes the curve at one epsilon (nats, may be negative): delta, log_delta, rest = 1 - delta, and fpr and tpr of the best
-        test."""
+        """Computes the curve at one epsilon (nats, may be negative): delta, log_delta, rest = 1 - delta, and the error
+        rates fpr and tpr of the best test."""
         out = ffi.new("struct nvdp_exact_point *")
         self._context.call(lib.nvdp_exact_delta, self._pointer, epsilon, out)
         return record(out[0])
 
     def delta(self, epsilon: Any) -> Any:
-        """Computes delta(epsilon) = E (1 - e^(epsilon - L))_+ of P against Q for [...] epsilons in nats: [...] or a float."""
+        """Computes delta(epsilon) = E (1 - e^(epsilon - L))_+ of P against Q for [...] epsilons in nats: [...] or a
+        float."""
         epsilons = array(epsilon, name="epsilon")
         out = ffi.new("struct nvdp_exact_point[]", max(epsilons.size, 1))
         self._context.call(lib.nvdp_exact_curve, self._pointer, epsilons.size, pointer(epsilons), out)
         points = np.frombuffer(ffi.buffer(out)).reshape(-1, ffi.sizeof("struct nvdp_exact_point") // 8)
-        found = points[: epsilons.size, 1].reshape(epsilons.shape).copy()  # the member after epsilon
+        found = points[: epsilons.size, 1].reshape(epsilons.shape).copy()  # column 1 is delta
         return found if found.ndim else float(found)
 
     def epsilon(self, delta: float) -> float:
-        """Returns the smallest epsilon >= 0 whose delta, of P against Q, is at most this; nats; +inf if P and Q are always
-        distinguishable."""
+        """Returns the smallest epsilon >= 0, in nats, whose delta of P against Q is at most the given delta; +inf if P
+        and Q are always distinguishable."""
         return self._number(lib.nvdp_exact_epsilon, delta)
 
     def trade_off(self, fpr: float) -> ExactPoint:
@@ -217,8 +222,8 @@ class ExactLoss:
         return record(out[0])
 
     def gdp(self, delta: float) -> float:
-        """Returns the smallest mu of Gaussian DP (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below that of P against Q, for
-        deltas of at least this."""
+        """Returns the smallest mu of Gaussian DP (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below
+        delta(epsilon) of P against Q, for deltas of at least the given delta."""
         return self._number(lib.nvdp_exact_gdp, delta)
 
 
@@ -226,11 +231,13 @@ class ExactLoss:
 
 
 def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> BdpCost:
-    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results. The
-    epsilon is for other texts drawn like these, and bounds nothing for texts unlike them.
+    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and
+    intermediate results. The epsilon holds for other texts from the same distribution, and proves nothing for other
+    kinds of texts.
 
-    divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
-    delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
+    divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, where k is the moment.
+    delta: delta of epsilon. gamma: failure probability of the estimate per sample, which delta includes. releases:
+        samples per text.
     """
     d = array(divergences, dimensions=1, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp, delta, gamma, releases, moment, d.size, pointer(d))
@@ -239,8 +246,10 @@ def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: fl
 def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> BdpCost:
     """Computes Bayesian DP of one text if each text is in the sample with probability `rate` (Poisson subsampling).
 
-    divergences: [k + 2, m] nats, row j of order j, for an integer moment k; rows 0 and 1 are not read.
-    delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
+    divergences: [k + 2, m] nats; row j has the divergences of order j, for an integer moment k. Rows 0 and 1 are not
+        read.
+    delta: delta of epsilon. gamma: failure probability of the estimate per sample, which delta includes. releases:
+        samples per text.
     """
     d = array(divergences, dimensions=2, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp_subsampled, delta, gamma, releases, len(d) - 2, rate,
@@ -257,10 +266,10 @@ class Accountant:
     beside: (epsilon, delta) per other computation.
     accountant: "pld", by the privacy loss distribution (tighter), or "rdp", by Renyi divergences.
 
-    `step` counts the steps of a loop of your own. It also has the methods of an accountant of Opacus, whose engine takes it:
-    engine.accountant = nvdp.Accountant(). Adjacency is zero-out: an example counts as
-    none in its place, with gradient 0. Guarantees are for exact arithmetic. If anything that is computed from the model can end the
-    training (early stopping, a choice of the best epoch), epsilon is that of all planned steps: count these, not the steps that were done.
+    In a training loop of your program, `step` counts the steps. With Opacus, set engine.accountant = nvdp.Accountant():
+    the class has the methods of an accountant of Opacus. Adjacency is zero-out: a null example with gradient 0 takes
+    the place of an example. Guarantees are for exact arithmetic. If the model decides when training ends (early
+    stopping, a choice of the best epoch), count all planned steps, not only the finished steps.
     """
 
     def __init__(self, phases: Sequence[tuple[float, float, int]] = (), beside: Sequence[tuple[float, float]] = (),
@@ -292,11 +301,12 @@ class Accountant:
             self.history.append((noise_multiplier, sample_rate, 1))
 
     def get_epsilon(self, delta: float, **_ignored: Any) -> float:
-        """Computes epsilon at a delta, nats; 0 before the first step. As Opacus calls `epsilon`."""
+        """Computes epsilon at a delta, in nats; 0 before the first step. This is Opacus's name of `epsilon`."""
         return self.epsilon(delta) if self.history or self._beside else 0.0
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Returns a function of an optimizer of Opacus, to be called after each of its steps, that counts the step."""
+        """Returns a function that counts a step. Opacus calls the function with the optimizer after each step of the
+        optimizer."""
 
         def count(optimizer: Any) -> None:
             self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate * optimizer.accumulated_iterations)
@@ -304,22 +314,22 @@ class Accountant:
         return count
 
     def mechanism(self) -> str:
-        """Returns the accountant of Opacus by which its engine chooses the noise for a target epsilon: "prv" or "rdp"."""
+        """Returns the name of the Opacus accountant that chooses the noise for a target epsilon: "prv" or "rdp"."""
         return "prv" if self._accountant == "pld" else "rdp"
 
     def state_dict(self, destination: Any = None) -> dict[str, Any]:
-        """Returns the phases, for a checkpoint; plain numbers and texts."""
+        """Returns the phases for a checkpoint, as plain numbers and strings."""
         found = {} if destination is None else destination
         found.update(history=list(self.history), beside=list(self._beside), accountant=self._accountant)
         return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Takes the phases of a checkpoint in place of its own."""
+        """Replaces the phases by the phases of a checkpoint."""
         other = Accountant(state["history"], state.get("beside", ()), state.get("accountant", self._accountant))
         self.__dict__.update(other.__dict__)
 
     def _run(self) -> tuple[Any, ...]:
-        """Returns the phases as a struct, and the arrays that must live as long."""
+        """Returns the phases as a struct, and the arrays that must live as long as the struct."""
         phases, beside = ffi.new("struct nvdp_dp_steps[]", self.history), ffi.new("struct nvdp_dp_guarantee[]", self._beside)
         return ffi.new("struct nvdp_dp_run *", (phases, len(self.history), beside, len(self._beside))), phases, beside
 
@@ -340,8 +350,9 @@ class Accountant:
         return self._ask("double", lib.nvdp_account_delta, epsilon)
 
     def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> ExampleRisk:
-        """Bounds what a model reveals about one training example: `mu`, `replaced_epsilon`, `membership` (success of guessing whether
-        the model was trained on it; 1/2 without the model) and `guess` (success of any guess, per baseline without the model)."""
+        """Computes upper bounds for attacks on one training example: `mu`, `replaced_epsilon`, `membership` (success of
+        guessing whether the model was trained on the example; 1/2 without the model) and `guess` (success of any guess,
+        per baseline without the model)."""
         baselines = list(baselines)
         account, found, run = result_of("struct nvdp_account"), result_of("struct nvdp_example_risk"), self._run()
         shared().call(lib.nvdp_account, run[0], delta, account)
@@ -349,7 +360,8 @@ class Accountant:
         return record(found[0])
 
     def noise(self, epsilon: float, delta: float) -> float:
-        """Returns the noise multiplier of the last phase that keeps all phases within a budget; at most a relative 1e-4 too large."""
+        """Returns the smallest noise multiplier of the last phase that keeps all phases within a budget, at most a
+        relative 1e-4 too large."""
         return self._ask("double", lib.nvdp_account_noise, epsilon, delta, self._kind)
 
     def steps(self, epsilon: float, delta: float) -> int:
@@ -358,19 +370,21 @@ class Accountant:
 
 
 def account(noise: float, rate: float, steps: int, delta: float) -> Account:
-    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats.
+    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`;
+    nats.
 
-    noise: noise multiplier sigma; rate: Poisson sampling rate; steps: number of steps; delta: of the epsilons.
+    noise: noise multiplier sigma; rate: Poisson sampling rate; steps: number of steps; delta: delta of the epsilons.
     """
     run = Accountant([(noise, rate, steps)])._run()
     return shared().result("struct nvdp_account", lib.nvdp_account, run[0], delta)
 
 
 def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> SampleAudit:
-    """Computes a lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and `ceiling`, the
-    bound that a perfect test would have shown; nats.
+    """Computes a lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and
+    `ceiling`, the bound that a perfect test would have shown; nats.
 
-    samples_p, samples_q: [n, d] samples on each input. delta: of epsilon. confidence: probability that the bound holds.
+    samples_p, samples_q: [n, d] samples on each input. delta: delta of epsilon. confidence: probability that the bound
+        holds.
     """
     parts = [array(item, dimensions=2, name="samples") for item in (samples_p, samples_q)]
     given = [ffi.new("struct nvdp_samples *", (len(part), part.shape[1], pointer(part))) for part in parts]

@@ -22,9 +22,9 @@ class Posteriors:
     """The posteriors of N texts with T tokens in total, in p dimensions.
 
     mu, logvar: [T, p] means and log variances, text after text, or lists with one [n, p] array per text.
-    alpha: [T] pseudo-counts, or a list of [n] arrays; None: a Gaussian mechanism.
+    alpha: [T] pseudo-counts, or a list of [n] arrays; None for a Gaussian mechanism.
     offset: [N + 1], needed with arrays of all texts: text i has the rows offset[i] to offset[i + 1].
-    length: length in tokens to which all texts are padded, so that lengths are hidden; None: lengths are public.
+    length: length in tokens to which all texts are padded, so that lengths are hidden; None if lengths are public.
     prior_alpha, pad_alpha: pseudo-counts of the prior's component and of padding.
     kappa: number of vectors drawn per component.
 
@@ -114,7 +114,7 @@ class Posteriors:
 
     @property
     def length(self) -> int | None:
-        """Length in tokens to which all texts are padded; None: lengths are public."""
+        """Length in tokens to which all texts are padded; None if lengths are public."""
         return self._pointer.length if self._pointer.policy == lib.NVDP_LENGTH_HIDDEN else None
 
     @property
@@ -138,12 +138,12 @@ class Posteriors:
 
     @property
     def alpha(self) -> np.ndarray | None:
-        """[T] pseudo-counts; None: a Gaussian mechanism."""
+        """[T] pseudo-counts; None for a Gaussian mechanism."""
         return view(self._pointer.alpha, (self._rows,), np.float64, self)
 
     @property
     def method(self) -> str:
-        """Name of the method whose posteriors these are, as the option of training."""
+        """Name of the method that computed the posteriors, as in the option of training."""
         return text(self._pointer.method)
 
     def _text(self, i: int) -> int:
@@ -152,19 +152,21 @@ class Posteriors:
         return index(i) % len(self)
 
     def renyi(self, i: int, j: int, order: float = 1.1) -> float:
-        """Computes D_order between the samples of texts i and j, over everything that one release shares; nats."""
+        """Computes D_order, in nats, between the samples of texts i and j, over all values that one release shares."""
         return _checked(lib.nvdp_renyi_texts(order, self._pointer, self._text(i), self._text(j)), "renyi")
 
     def exact(self, i: int, j: int, releases: int = 1) -> ExactLoss:
-        """Returns the exact privacy loss of `releases` samples of text i against as many of text j; exact(j, i) may be larger."""
+        """Returns the exact privacy loss of `releases` samples of text i against as many samples of text j. exact(j, i)
+        may be larger."""
         loss = ExactLoss.__new__(ExactLoss)
         loss._take(self._context, lib.nvdp_exact_texts, self._pointer, self._text(i), self._text(j), releases)
         loss._again = Posteriors.exact, (self, i, j, releases)
         return loss
 
     def pairs(self, order: float = 1.1, **options: Any) -> tuple[np.ndarray, Record]:
-        """Measures the divergences of all ordered pairs: [N, N] nats, row P, column Q, NaN for pairs that are not adjacent; and their
-        summary (max, mean, quantiles of `sum`, `per_component`, `per_component_dim`).
+        """Measures the divergences of all ordered pairs. Returns a matrix [N, N] in nats, with row P, column Q and NaN
+        for pairs that are not adjacent, and a summary (max, mean, quantiles of `sum`, `per_component`,
+        `per_component_dim`).
 
         options: adjacency ("all", "same-length"), arithmetic ("fast", "exact").
         """
@@ -175,9 +177,9 @@ class Posteriors:
         return matrix, found
 
     def privacy(self, **options: Any) -> Record:
-        """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats. Returns the
-        report of `nvdp privacy --json`. `rd` and `bound` are of one sample of a text; `epsilon`, `exact`, `bdp`, `linkage` and `guess` are
-        of `releases` samples together. Only `bound` holds for other texts.
+        """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats.
+        Returns the report of `nvdp privacy --json`. `rd` and `bound` are for one sample of a text; `epsilon`, `exact`,
+        `bdp`, `linkage` and `guess` are for `releases` samples together. Only `bound` holds for other texts.
 
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help=all`).
         """
@@ -193,11 +195,12 @@ class Posteriors:
         return found
 
     def linkage(self, *, releases: int = 1, texts: int = 0, seed: int = 1) -> Record:
-        """Measures re-identification: how often an attacker with the model and the texts names the text of `releases` samples, by the
-        best possible guess. Returns `sentence`, and the numbers with their intervals. texts: maximum number of texts, drawn
-        randomly; 0: all."""
+        """Measures re-identification: how often an attacker with the model and the texts identifies the text of
+        `releases` samples, by the best possible guess. Returns `sentence`, and the numbers with intervals. texts:
+        maximum number of texts, drawn randomly; 0 for all texts."""
         return self._context.json(self._linkage(releases, texts, seed))
 
     def summary(self) -> Record:
-        """Returns statistics of the posteriors: spread of weights, means, standard deviations. They guarantee nothing."""
+        """Returns statistics of the posteriors: spread of weights, means, standard deviations. These statistics
+        guarantee nothing."""
         return self._context.result("struct nvdp_posterior_summary", lib.nvdp_posteriors_summarize, self._pointer)

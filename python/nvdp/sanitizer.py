@@ -14,7 +14,8 @@ UNKNOWN = -1
 
 
 def text_mechanism(context: Context, name: str) -> Record:
-    """Returns the properties of a mechanism: mechanism (-1: not on tokens), uses_eta, uses_p, gives_vectors, on_sequence ..."""
+    """Returns the properties of a mechanism: mechanism (-1 if it is not on tokens), uses_eta, uses_p, gives_vectors,
+    on_sequence ..."""
     found = result_of("struct nvdp_text_mechanism_info")
     context.call(lib.nvdp_text_mechanism_describe, c_text(name, "mechanism"), found)
     return record(found[0])
@@ -23,9 +24,9 @@ def text_mechanism(context: Context, name: str) -> Record:
 class Mechanism:
     """A mechanism on a table of vectors.
 
-    vectors: [V, d]; tokens are its row numbers.
+    vectors: [V, d]; a token is a row number of this table.
     mechanism: a value of the option mechanism of `nvdp sanitize`.
-    eta: nats per unit of distance (SanText's epsilon); p and sensitive, [V] bool: for santext-plus.
+    eta: nats per unit of distance (SanText's epsilon). p, and sensitive [V] bool, are for santext-plus.
     """
 
     def __init__(self, vectors: Any, mechanism: str, eta: float = 1.0, *, p: float = 0.0, sensitive: Any = None):
@@ -66,7 +67,7 @@ class Mechanism:
         return np.concatenate(rows), np.cumsum([0] + [row.size for row in rows]).astype(np.uintp)
 
     def log_probabilities(self, tokens: Any) -> np.ndarray:
-        """Returns exact [n, V] log P(y|x) of [n] tokens x; for santext, santext-plus and random."""
+        """Returns the exact log P(y|x) [n, V] of tokens x [n]. Only for santext, santext-plus and random."""
         given = array(tokens, np.int32, 1, "tokens")
         out = np.empty((given.size, len(self)))
         self._context.call(lib.nvdp_dchi_log_probabilities, self._pointer, given.size, pointer(given, "int32_t"),
@@ -85,10 +86,11 @@ class Mechanism:
         return np.split(out, offset[1:-1].astype(int))
 
     def sample(self, texts: Any, *, insecure_seed: int | None = None, first: int = 0) -> Any:
-        """Draws an output token for every token of a text ([n] int32) or of a list of texts, from the operating system's generator.
-        Not for laplace.
+        """Draws an output token for every token of a text ([n] int32) or of a list of texts, from the operating
+        system's generator. Not for laplace.
 
-        insecure_seed: for tests and experiments, repeats the draw of text i as number first + i. The seed can undo the draws.
+        insecure_seed: for tests and experiments; repeats the draw of text i as number first + i. Whoever knows the seed
+            can undo the draws.
         """
         return self._draw(lib.nvdp_dchi_sample, "int32_t", np.int32, (), texts, insecure_seed, first)
 
@@ -98,8 +100,8 @@ class Mechanism:
         return self._draw(lib.nvdp_dchi_perturb, "double", np.float64, (self.dim,), texts, insecure_seed, first)
 
     def divergence(self, a: Any, b: Any, orders: Any = 1.1) -> Any:
-        """Computes the Renyi divergence between the outputs of texts a and b ([n] tokens each), nats, at one order or at [m] orders;
-        +inf if lengths differ."""
+        """Computes the Renyi divergence between the outputs of texts a and b ([n] tokens each), nats, at one order or
+        at [m] orders; +inf if lengths differ."""
         wanted, (x, y) = array(orders), (array(item, np.int32, 1, "tokens") for item in (a, b))
         out = np.empty(wanted.shape)
         self._context.call(lib.nvdp_dchi_divergence, self._pointer, wanted.size, pointer(wanted), x.size,
@@ -121,44 +123,48 @@ class Mechanism:
         return record(found[0])
 
     def distances(self, tokens: int = 1000, *, prior: Any = None, seed: int = 1) -> Record:
-        """Measures distances of the table from tokens drawn uniformly or by prior, [V] weights: `k`, `mean` (distance to the k-th
-        nearest; `neighbors` entries are set), medians; as `nvdp sanitize --analyse geometry`."""
+        """Measures distances of the table from drawn tokens: `k`, `mean` (distance to the k-th nearest token;
+        `neighbors` entries are set) and medians, as `nvdp sanitize --analyse geometry` does. prior: [V] weights of the
+        draws; None for uniform draws."""
         return self._measure("nvdp_distances", lib.nvdp_distances_measure, self._table, prior, tokens, seed)
 
     def deniability(self, tokens: int = 1000, *, draws: int = 1000, prior: Any = None, seed: int = 1) -> Record:
-        """Measures plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and their entropies in
-        nats; as `nvdp sanitize --analyse deniability`. draws: outputs per token; prior: [V] weights by which tokens are chosen; None: equal ones."""
+        """Measures plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and of
+        entropies in nats, as `nvdp sanitize --analyse deniability` does. draws: outputs per token. prior: [V] weights
+        of the tokens; None for equal weights."""
         return self._measure("nvdp_deniability", lib.nvdp_deniability_measure, self._pointer, prior, tokens, draws, seed)
 
     def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Record:
-        """Measures how often an attacker who knows the prior, [V] weights, names a token from its output: `nearest`, `bayes` ...; as
-        `nvdp sanitize --analyse inversion`."""
+        """Measures how often an attacker who knows the prior ([V] weights) identifies a token from its output:
+        `nearest`, `bayes` ..., as `nvdp sanitize --analyse inversion` does."""
         if prior is None:
             raise TypeError("prior: expected [V] weights, found None")
         return self._measure("nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
 
     def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:
-        """Returns an interval (low, high) that contains the smallest epsilon of text a against text b at a delta, nats. Exchange the
-        texts for the other direction: the larger `high` holds for both."""
+        """Returns an interval (low, high), in nats, that contains the smallest epsilon of text a against text b at a
+        delta. Exchange the texts for the other direction: the larger `high` holds for both directions."""
         return self._interval(lib.nvdp_dchi_epsilon, delta, a, b)
 
     def delta(self, a: Any, b: Any, epsilon: float) -> tuple[float, float]:
-        """Returns an interval (low, high) that contains delta of text a against text b at an epsilon (nats). Exchange the texts for the
-        other direction: the larger `high` holds for both."""
+        """Returns an interval (low, high) that contains delta of text a against text b at an epsilon (nats). Exchange
+        the texts for the other direction: the larger `high` holds for both directions."""
         return self._interval(lib.nvdp_dchi_delta, epsilon, a, b)
 
     def worst(self, inputs: int = 0, seed: int = 1) -> Record:
-        """Computes the largest log ratio over pairs of the vocabulary (`value`, nats) from all tokens (inputs 0). From `inputs` drawn
-        tokens, `value` may be too small; `bound` is an upper bound of all finite ratios."""
+        """Computes the largest log ratio over pairs of the vocabulary (`value`, in nats), from all tokens if inputs is
+        0. With `inputs` drawn tokens, `value` may be too small. `bound` is an upper bound of all finite ratios."""
         return self._context.result("struct nvdp_dchi_worst", lib.nvdp_dchi_worst, self._pointer, inputs, seed)
 
 
 class Sanitizer(Mechanism):
-    """A mechanism with words: the pieces of an encoder (model="models/minilm") or a file of word vectors (vectors="glove.txt").
+    """A mechanism with words: the pieces of an encoder (model="models/minilm") or a file of word vectors
+    (vectors="glove.txt").
 
-    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list, public_independent (`nvdp sanitize
-    --help=all`). A text that is among the public texts of vocabulary_from or sensitive_from is refused, unless public_independent=True declares
-    that these were chosen independently of the private texts.
+    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list,
+        public_independent (`nvdp sanitize
+    --help=all`). A text that is among the public texts of vocabulary_from or sensitive_from is refused, unless
+    public_independent=True declares that the public texts were chosen independently of the private texts.
     """
 
     def __init__(self, **options: Any):
@@ -208,6 +214,7 @@ class Sanitizer(Mechanism):
         return lib.nvdp_sanitizer_find(self._sanitizer, c_text(word, "word"))
 
     def sanitize(self, texts: Sequence[str], *, insecure_seed: int | None = None) -> list[str]:
-        """Privatizes texts token by token. Not for laplace, which gives vectors (`perturb`). insecure_seed: as in `sample`."""
+        """Privatizes texts token by token. Not for laplace, whose outputs are vectors (`perturb`). insecure_seed: as in
+        `sample`."""
         rows = [self.tokens(one) for one in text_list(texts)]
         return [self.text(row) for row in self.sample(rows, insecure_seed=insecure_seed)] if rows else []

@@ -1,4 +1,4 @@
-"""Tokenizers: texts as the pieces that an encoder reads."""
+"""Tokenizers: split texts into the pieces that an encoder reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
 
 
 def _letters() -> dict[str, int]:
-    """Returns the bytes of the letters in byte-level pieces: printable Latin-1 stands for itself, other bytes for letters from U+0100."""
+    """Returns the byte of each letter in byte-level pieces. A printable Latin-1 letter stands for its byte; letters
+    from U+0100 on stand for the other bytes."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return {**{chr(byte): byte for byte in plain}, **{chr(0x100 + i): byte for i, byte in enumerate(sorted(set(range(256)) - set(plain)))}}
 
@@ -27,12 +28,12 @@ _LETTERS = _letters()
 def _bytes_of(piece: str) -> bytes:
     if set(piece) <= _LETTERS.keys():
         return bytes(_LETTERS[letter] for letter in piece)
-    return piece.encode()  # a piece that was added as it is
+    return piece.encode()  # an added piece, which is plain text
 
 
 class Tokenizer:
-    """A WordPiece, byte-level BPE or Unigram tokenizer, from a directory in Hugging Face layout: vocab.txt, or vocab.json and
-    merges.txt, or sentencepiece.bpe.model, or tokenizer.json."""
+    """A WordPiece, byte-level BPE or Unigram tokenizer, from a directory in Hugging Face layout: vocab.txt, or
+    vocab.json and merges.txt, or sentencepiece.bpe.model, or tokenizer.json."""
 
     def __init__(self, folder: str | PathLike[str]):
         context, path = Context(), absolute(folder, "folder")
@@ -40,7 +41,8 @@ class Tokenizer:
                                          c_text(path, "folder")), (rebuild, (Tokenizer, (path,), {})))  # fmt: skip
 
     def _take(self, context: Context, tokenizer: Any, again: tuple[Any, ...], *keep: Any) -> Tokenizer:
-        """again: a function and the arguments that make the tokenizer again, for pickle; keep: the owner."""
+        """Wraps a tokenizer of the library. again: a function and arguments that create the tokenizer again, for
+        pickle. keep: the owner."""
         self._context, self._pointer, self._again, self._keep = context, tokenizer, again, keep
         return self
 
@@ -78,12 +80,14 @@ class Tokenizer:
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512, *, padding: bool | str = False,
                  truncation: bool = True, return_tensors: str | None = None) -> Record:  # fmt: skip
-        """Tokenizes texts or pairs, and concatenates them without padding: `ids` and `types` [T] int32, `offset` [N + 1]. Text i has
-        ids[offset[i]:offset[i + 1]]. `longest` is the maximum length in tokens, `truncated` the number of texts cut to max_length.
+        """Tokenizes texts or pairs, and concatenates them without padding: `ids` and `types` [T] int32, `offset` [N +
+        1]. Text i has ids[offset[i]:offset[i + 1]]. `longest` is the maximum length in tokens, `truncated` the number
+        of texts cut to max_length.
 
-        padding: True or "longest", or "max_length": the arguments and results of transformers instead, [N, L] int64 `input_ids`,
-            `attention_mask` and `token_type_ids`, to the longest text or to max_length. return_tensors: "np", or "pt" for torch.
-        truncation=False: a text longer than max_length is an error.
+        padding: True, "longest" or "max_length" returns [N, L] int64 `input_ids`, `attention_mask` and
+            `token_type_ids`, as in transformers, padded to the longest text or to max_length. return_tensors: "np", or
+            "pt" for torch.
+        truncation: if False, a text longer than max_length is an error.
         """
         if padding not in (True, False, "longest", "max_length", "do_not_pad"):
             raise NvdpValueError(f"padding: expected True, False, 'longest' or 'max_length', found {padding!r}")
@@ -117,11 +121,11 @@ class Tokenizer:
         return made
 
     def decode(self, ids: Any, skip_special_tokens: bool = False) -> str:
-        """Returns the text of ids, as far as they tell it: a tokenizer can lose case, accents and blanks."""
+        """Returns the text of ids. Case, accents and blanks may be lost, because a tokenizer can drop them."""
         special = {self.special(name) for name in _SPECIAL} if skip_special_tokens else set()
         ids = ids.tolist() if hasattr(ids, "tolist") else items(ids, "ids", "int")
         pieces = self.pieces([id for id in ids if id not in special])
-        if self.id("\u0120the") >= 0 or self.id("\u0120") >= 0:  # bytes as letters
+        if self.id("\u0120the") >= 0 or self.id("\u0120") >= 0:  # byte-level pieces
             return bytes(byte for piece in pieces for byte in _bytes_of(piece)).decode("utf-8", "replace")
         if self.id("\u2581") >= 0 or self.id("\u2581the") >= 0:
             return "".join(pieces).replace("\u2581", " ").removeprefix(" ")

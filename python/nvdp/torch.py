@@ -1,4 +1,4 @@
-"""Bottlenecks as torch modules, that train on any encoder and whose privacy is measured and certified as that of a run.
+"""Bottlenecks as torch modules. They train on any encoder, and are measured and certified like the bottleneck of a run.
 
     bottleneck = nvdp.torch.Bottleneck(method="nvdp", width=768, preset="certified", max_length=64)
     posterior = bottleneck(encoder(**batch).last_hidden_state, batch["attention_mask"])
@@ -8,8 +8,8 @@
     bottleneck.certificate(delta=1e-5).epsilon                 # over all texts
     bottleneck.posteriors([posterior]).privacy()               # of these texts
 
-Options, losses and gradients are those of the library (docs/nvib.md, docs/vib.md). The noise is torch's, which is neither
-secret nor exact: it is for training. Needs torch.
+Options, losses and gradients are the same as in the library (docs/nvib.md, docs/vib.md). The noise comes from torch. It
+is neither secret nor exact, so use it only for training. Needs torch.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["Bottleneck", "Posterior", "PrivacyCallback", "Sample"]
 
 # --- the clip set: nvib/clip.c ---
 
-_MARGIN = 1 - 2.0**-22  # makes up for the rounding of a scaled mean
+_MARGIN = 1 - 2.0**-22  # compensates the rounding of a scaled mean
 
 
 def _inside(bound: float, up: bool) -> float:
-    """Rounds a bound to float32, never outward."""
+    """Rounds a bound to float32, towards the inside of the range."""
     near = np.float32(bound)
     if (near < bound) if up else (near > bound):
         near = np.nextafter(near, np.float32(math.inf if up else -math.inf))
@@ -48,7 +48,7 @@ def _inside(bound: float, up: bool) -> float:
 
 
 def _log_inside(bound: float, up: bool) -> float:
-    """Returns the log of a pseudo-count's bound, whose exp() does not exceed the bound."""
+    """Returns the log of a bound of pseudo-counts, rounded so that its exp() does not exceed the bound."""
     if bound == 0 or bound == math.inf:
         return math.log(bound) if bound else -math.inf
     near = _inside(math.log(bound), up)
@@ -58,13 +58,14 @@ def _log_inside(bound: float, up: bool) -> float:
 
 
 def _range(limit: float, low: float, high: float) -> tuple[float, float]:
-    """Restricts a range to [-limit, limit], unless nothing would be left."""
+    """Restricts a range to [-limit, limit], unless the result would be empty."""
     low = min(max(low, -limit), high)
     return low, max(min(high, limit), low)
 
 
 class _Clamp(torch.autograd.Function):
-    """Clamps x to [low, high]; NaN becomes 0 first. The gradient of a clamped number is 0, or if `inward` passes where descent leads back."""
+    """Clamps x to [low, high], where NaN counts as 0. The gradient of a clamped number is 0. With `inward`, it passes
+    if descent leads back into the range."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, low: float, high: float, inward: bool) -> Tensor:
@@ -82,9 +83,10 @@ class _Clamp(torch.autograd.Function):
 
 
 class _Ball(torch.autograd.Function):
-    """Scales each x [..., n] whose norm exceeds `limit` to the radius; x that is not finite becomes 0.
+    """Scales each x [..., n] whose norm exceeds `limit` to the radius. An x that is not finite becomes 0.
 
-    The gradient is that of the projection; if `inward`, the part along x is kept where descent leads back inside.
+    The gradient is the gradient of the projection. With `inward`, the part along x is kept if descent leads back
+    inside.
     """
 
     @staticmethod
@@ -108,7 +110,8 @@ class _Ball(torch.autograd.Function):
 
 
 class _LogGamma(torch.autograd.Function):
-    """log g of draws g ~ Gamma(exp(log_alpha), 1), with the implicit gradient of the library (nvib/gamma.c) where `own`."""
+    """Returns log g of draws g ~ Gamma(exp(log_alpha), 1). `own` marks the draws whose gradient is the library's implicit
+    gradient (nvib/gamma.c)."""
 
     @staticmethod
     def forward(ctx: Any, log_alpha: Tensor, log_g: Tensor, own: Tensor) -> Tensor:
@@ -139,7 +142,8 @@ def _log_gamma_excess(x: Tensor) -> Tensor:
 
 
 class _Published(torch.autograd.Function):
-    """K L_D of the papers as a function of A: its derivative is (A - A_p) (F(A/C)/C - F(A)), F(x) = psi'(x) - 1/x."""
+    """K L_D of the papers as a function of A. The derivative is (A - A_p) (F(A/C)/C - F(A)), where
+    F(x) = psi'(x) - 1/x."""
 
     @staticmethod
     def forward(ctx: Any, total: Tensor, prior: Tensor, vectors: Tensor) -> Tensor:
@@ -155,7 +159,7 @@ class _Published(torch.autograd.Function):
 
 
 def _trigamma_excess(x: Tensor) -> Tensor:
-    """Computes psi'(x) - 1/x, for small x by the recurrence psi'(x) = psi'(x + 1) + 1/x^2."""
+    """Computes psi'(x) - 1/x. Uses the recurrence psi'(x) = psi'(x + 1) + 1/x^2 for small x."""
     steps = sum((1 / (x + k) ** 2 for k in range(1, 16)), 1 / x**2)
     large = torch.where(x > 16, x, x + 16)
     r = 1 / large
@@ -164,7 +168,8 @@ def _trigamma_excess(x: Tensor) -> Tensor:
 
 
 class _Exact(torch.autograd.Function):
-    """L_D in nats of alpha [B, T] with `mask`, under a prior whose components have pseudo-count b [B]: nvib/regularizer.c."""
+    """L_D in nats of alpha [B, T] with `mask`, under a prior whose components have pseudo-count b [B]:
+    nvib/regularizer.c."""
 
     @staticmethod
     def forward(ctx: Any, alpha: Tensor, mask: Tensor, b: Tensor, padding: Tensor, prior: float, kappa: int) -> Tensor:
@@ -192,8 +197,9 @@ class _Exact(torch.autograd.Function):
 class Sample(NamedTuple):
     """One sample of each of B texts.
 
-    z: [B, M, p] vectors. Their order: the prior's (with weights), the tokens', and padding if lengths are hidden; kappa each.
-    log_pi: [B, M] log weights; None: a method without weights.
+    z: [B, M, p] vectors in the order: prior (with weights), tokens, padding (if lengths are hidden), with kappa vectors
+        each.
+    log_pi: [B, M] log weights; None for a method without weights.
     rows: [B, M] bool, true for existing vectors.
     """
 
@@ -206,8 +212,9 @@ class Sample(NamedTuple):
 class Posterior:
     """Posteriors of B texts, after the clip set.
 
-    mu, logvar: [B, T, p] means and log variances of the texts' own components: tokens, or T = 1 for one vector per text.
-    alpha: [B, T] pseudo-counts; None: a method without weights.
+    mu, logvar: [B, T, p] means and log variances of the components of tokens; T is 1 for methods with one vector per
+        text.
+    alpha: [B, T] pseudo-counts; None for a method without weights.
     mask: [B, T] bool, true for existing components.
     bottleneck: the module that computed them.
     """
@@ -220,12 +227,13 @@ class Posterior:
 
     def sample(self, generator: torch.Generator | None = None, *, eps: Tensor | None = None,
                log_gamma: Tensor | None = None) -> Sample:  # fmt: skip
-        """Draws one sample of every text. Gradients flow through it: z is reparameterized, and the weights have implicit gradients.
-        Samples are for training alone, because torch's generators are predictable: share samples with `Run.export`.
+        """Draws one sample of every text. Gradients flow through the sample: z is reparameterized, and the weights have
+        implicit gradients. Use these samples only for training, because torch's generators are predictable. Share
+        samples with `Run.export`.
 
-        generator: torch's; None: the default one.
-        eps: [B, M, p] standard normal numbers to use instead of drawing them.
-        log_gamma: [B, M] logarithms of the Gamma draws to use instead of drawing them.
+        generator: a generator of torch; None for the default generator.
+        eps: [B, M, p] standard normal numbers; None to draw them.
+        log_gamma: [B, M] logarithms of Gamma draws; None to draw them.
         """
         of = self.bottleneck
         mu, logvar, rows = self.mu * self.mask[..., None], self.logvar * self.mask[..., None], self.mask
@@ -264,8 +272,8 @@ class Posterior:
         return Sample((mu + (logvar / 2).exp() * eps) * rows[..., None], log_pi, rows)
 
     def losses(self) -> tuple[Tensor, Tensor]:
-        """Computes L_G and L_D of each text, [B] each, before lambda, in double: in nats with regularizer "kl", as published with
-        "published". L_D is 0 for a method without weights."""
+        """Computes L_G [B] and L_D [B] of each text, before lambda, in double. With regularizer "kl", the losses are in
+        nats; with "published", they are as published. L_D is 0 for a method without weights."""
         of, mask = self.bottleneck, self.mask
         mu, logvar, tokens = self.mu.double(), self.logvar.double(), mask.sum(1).double()
         row = 0.5 * (logvar.expm1() - logvar + mu.square()).sum(-1) * mask
@@ -284,9 +292,10 @@ class Posterior:
         return kappa * row.sum(1), _Exact.apply(torch.where(mask, alpha, 1.0), mask, b, padding, prior, kappa)
 
     def regularizer(self, done: float = 1.0) -> Tensor:
-        """Returns the regularizer of the loss, lambda_g s mean(L_G) + lambda_d s mean(L_D), by the options of the bottleneck.
+        """Returns the regularizer of the loss, lambda_g s mean(L_G) + lambda_d s mean(L_D), by the options of the
+        bottleneck.
 
-        done: share of the training steps that are done, 0 to 1, which the schedule of the weights (kl_schedule) reads.
+        done: share of finished training steps, 0 to 1, which determines the weight s by the schedule (kl_schedule).
         """
         if not 0 <= done <= 1:
             raise NvdpValueError(f"done: expected a share of the steps from 0 to 1, found {done!r}")
@@ -307,16 +316,16 @@ def _schedule(of: Mapping[str, Any], done: float) -> float:
     return min(1.0, (done - of["kl_delay"]) / of["kl_ramp"]) if of["kl_ramp"] > 0 else 1.0
 
 
-# --- layers: each a module of one tensor, so that per-example gradients exist for it (Opacus) ---
+# --- layers: every layer is a module of one tensor, so that Opacus has per-example gradients of the tensor ---
 
-# By the names that the library writes into config.json.
+# Activation functions by the names that the library writes to config.json.
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": nn.functional.gelu, "gelu_new": lambda x: nn.functional.gelu(x, approximate="tanh"), "relu": nn.functional.relu,
     "silu": nn.functional.silu, "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x)}  # fmt: skip
 
 
 class _Mean(nn.Linear):
-    """W x + b, and with `rows` a gain for each row of a text."""
+    """Computes W x + b, with one gain per row of a text if `rows` is given."""
 
     def __init__(self, width: int, dim: int, rows: int | None):
         super().__init__(width, dim)
@@ -330,7 +339,7 @@ class _Mean(nn.Linear):
 
 
 class _Quadratic(nn.Module):
-    """log alpha = quadratic.(x * x) + weight.x + bias, summed in double because its terms cancel."""
+    """Computes log alpha = quadratic.(x * x) + weight.x + bias. The sum is in double, because terms cancel."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -343,19 +352,20 @@ class _Quadratic(nn.Module):
 
 
 class _Rho(nn.Module):
-    """rho of each dimension, the same for every text."""
+    """rho of each dimension, which is the same for every text."""
 
     def __init__(self, dim: int):
         super().__init__()
         self.value = nn.Parameter(torch.zeros(dim))
 
     def forward(self, mu: Tensor) -> Tensor:
-        # nominally a function of its input, or hooks for per-example gradients would not see it
+        # depends formally on the input, because hooks for per-example gradients would otherwise miss the parameter
         return torch.where(torch.ones_like(mu, dtype=torch.bool), self.value.flatten().expand_as(mu), mu)
 
 
 class _Layer(nn.Module):
-    """A transformer layer of width p: after the noise the sealed block, else an encoder layer like BERT's. `attend` has its attention."""
+    """A transformer layer of width p: after the noise, the sealed block; before the noise, an encoder layer like
+    BERT's. `attend` computes the attention."""
 
     def __init__(self, dim: int, heads: int, inner: int, activation: str, eps: float):
         super().__init__()
@@ -375,7 +385,8 @@ class _Layer(nn.Module):
         return self.get_submodule(name)(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def attend(self, queries: Tensor, keys: Tensor, bias: Tensor, residual: Tensor | None) -> Tensor:
-        """queries [B, Q, p] read keys [B, M, p] with an additive bias [B, M], and `residual` [B, Q, p] is added to what they read."""
+        """Attention of queries [B, Q, p] over keys [B, M, p] with an additive bias [B, M]. Adds `residual` [B, Q, p] to
+        the result."""
         q, k, v = (self._split(f"attention_self_{name}", x) for name, x in (("query", queries), ("key", keys), ("value", keys)))
         read = scaled_dot_product_attention(q, k, v, attn_mask=bias[:, None, None].to(q.dtype))
         y = self.get_submodule("attention_output_dense")(read.transpose(1, 2).flatten(2))
@@ -391,7 +402,8 @@ _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
-    """Returns the tensors of a safetensors file in float32. Raises NvdpError if the file is damaged or has other types."""
+    """Returns the tensors of a safetensors file in float32. Raises NvdpError if the file is damaged or has other
+    types."""
     data, found = path.read_bytes(), {}
     start = 8 + int.from_bytes(data[:8], "little")
     try:
@@ -411,7 +423,8 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _resolve(options: Mapping[str, Any], source: str, saved: str | None, width: int, heads: int) -> tuple[Record, Record]:
-    """Returns the settings of a bottleneck and the limits of its posteriors, from options by name or from a JSON object of them."""
+    """Returns the settings of a bottleneck and the limits of its posteriors, from options by name or from a JSON object
+    of options."""
     context, out, limits = Context(), ffi.new("char **"), result_of("struct nvdp_limits")
     config = context.config("train", options)
     if saved is not None:
@@ -421,20 +434,21 @@ def _resolve(options: Mapping[str, Any], source: str, saved: str | None, width: 
 
 
 class Bottleneck(nn.Module):
-    """A bottleneck: hidden states [B, T, width] become posteriors, a posterior becomes a random sample, and `read` makes one vector
-    [B, dim] of a sample, which may see nothing else of the text.
+    """A bottleneck: hidden states [B, T, width] become posteriors, a posterior becomes a random sample, and `read`
+    makes one vector per text, [B, dim], from samples alone. Nothing else of the text may reach later layers.
 
-    path: a run or its model directory, whose trained bottleneck is loaded. None: a new one, from the arguments below.
+    path: a run or its model directory, from which the trained bottleneck is loaded; None for a new bottleneck.
     width: length of the encoder's hidden states.
-    heads: attention heads of the encoder, at most as many as the sealed block has; None: width/64, at least 1.
-    intermediate_size: feed-forward width of the block if latent_dim is width; None: 4 width.
-    activation, layer_norm_eps: those of the block.
-    options: options of training by name: method ("nvdp" or another with a bottleneck), preset ("certified", "per-nat"), latent_dim,
-        length or max_length (tokens), clip_sequence, clip_mu, certified_epsilon, lambda_g, lambda_d, regularizer,
-        kl_schedule ... (nvdp.options("train"), traits of bottlenecks). Options that a bottleneck has no use for are ignored.
+    heads: attention heads of the encoder, the maximum for the sealed block; None for width/64, at least 1.
+    intermediate_size: feed-forward width of the block if latent_dim is width; None for 4 width.
+    activation, layer_norm_eps: activation function and epsilon of the block.
+    options: options of training by name: method ("nvdp" or another with a bottleneck), preset ("certified", "per-nat"),
+        latent_dim, length or max_length (tokens), clip_sequence, clip_mu, certified_epsilon, lambda_g, lambda_d,
+        regularizer, kl_schedule ... (nvdp.options("train"), traits of bottlenecks). Options that a bottleneck does not
+        use are ignored.
 
-    A new narrow bottleneck has random directions: `initialize` gives it the principal ones. Parameters have the names that
-    they have in files, such as mu.weight.
+    A new narrow bottleneck has random directions; `initialize` sets the principal directions. Parameters have the same
+    names as in files, such as mu.weight.
     """
 
     def __init__(self, path: str | PathLike[str] | None = None, *, width: int | None = None, heads: int | None = None,
@@ -461,7 +475,7 @@ class Bottleneck(nn.Module):
         """p, the length of a vector."""
         self.bounded: bool = config.clip_sequence < math.inf
         """The means of a text are clipped together, and the variances are 1."""
-        # with a sealed block, the layer reads the sample; else it stands before the noise
+        # with a sealed block, the layer reads the sample; otherwise, it comes before the noise
         self.sealed: bool = self.settings.block
         self.weighted: bool = self.settings.weights
         self.single: bool = self.settings.single
@@ -559,15 +573,16 @@ class Bottleneck(nn.Module):
             raise
 
     def extra_repr(self) -> str:
-        """Returns the method and what it shares, for print()."""
+        """Returns the method and the shape of its samples, for print()."""
         lengths = "public lengths" if self.length is None else f"{self.length} vectors" if self.length > 1 else "one vector"
         return f"method={self.method}, width={self.width}, dim={self.dim}, {lengths}"
 
     @torch.no_grad()
     def initialize(self, hidden: Tensor, mask: Tensor | None = None) -> None:
-        """Sets the directions of the means from hidden states of training texts, [rows, width] or [B, T, width] with mask [B, T]: the
-        principal directions about their mean, scaled such that the means have root mean square mu_tau. At most 8192 rows count. Does
-        nothing if dim is width. The result depends on these texts, which no certificate covers."""
+        """Sets the directions of the means from hidden states of training texts, [rows, width] or [B, T, width] with
+        mask [B, T]: the principal directions about the mean of the states, scaled so that the means have root mean
+        square mu_tau. Uses at most 8192 rows. Does nothing if dim is width. The result depends on these texts, which no
+        certificate covers."""
         x = hidden[mask.bool()] if mask is not None else hidden.reshape(-1, self.width)
         x = x[:8192].double()
         if self.dim == self.width:
@@ -584,8 +599,9 @@ class Bottleneck(nn.Module):
         self.mu.bias.copy_(-coordinates.mean(0) * scale if spread > 0 else torch.zeros(self.dim))
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Posterior:
-        """Computes the posterior of the encoder's last hidden states [B, T, width]. mask [B, T]: not 0 for a text's own tokens, including
-        special ones, which come before the padding; None: all. Clipping is in float32 at least, also under autocast."""
+        """Computes the posterior of the encoder's last hidden states [B, T, width]. mask [B, T]: not 0 for tokens of a
+        text, including special tokens, which come before padding; None if all are tokens. Clipping is at least in
+        float32, even under autocast."""
         mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device) if mask is None else mask.bool()
         if hidden.dim() != 3 or hidden.shape[-1] != self.width or mask.shape != hidden.shape[:2]:
             raise NvdpValueError(f"hidden, mask: expected the shapes [B, T, {self.width}] and [B, T], found {list(hidden.shape)} and {list(mask.shape)}")
@@ -627,8 +643,8 @@ class Bottleneck(nn.Module):
         return Posterior(mu, logvar, alpha, mask, self)
 
     def read(self, sample: Sample | Sequence[Any]) -> Tensor:
-        """Computes one vector [B, dim] of each text from its sample alone: by the sealed block with denoising attention (nvdp), or by
-        pooling. The same in training and evaluation."""
+        """Computes one vector per text, [B, dim], from the sample alone: with the sealed block and denoising attention
+        (nvdp), or by pooling. Training and evaluation use the same computation."""
         z, log_pi, rows = sample
         pool = self.config.pool
         if not self.sealed:
@@ -651,8 +667,8 @@ class Bottleneck(nn.Module):
         return (u * share).sum(1) / share.sum(1)
 
     def posteriors(self, batches: Posterior | Iterable[Posterior]) -> Posteriors:
-        """Returns one or several batches of posteriors as an nvdp.Posteriors, which measures them: `privacy`, `pairs`, `exact`,
-        `linkage`."""
+        """Returns one or several batches of posteriors as an nvdp.Posteriors, whose methods measure them: `privacy`,
+        `pairs`, `exact`, `linkage`."""
         mu, logvar, alpha, counts = [], [], [], []
         for batch in [batches] if isinstance(batches, Posterior) else batches:
             mask = batch.mask
@@ -670,12 +686,13 @@ class Bottleneck(nn.Module):
                           method=self.method)  # fmt: skip
 
     def certificate(self, **options: Any) -> Record:
-        """Returns the guarantee over all texts, seen or not, in nats: `epsilon` at `delta`, `theorem`, `statement` ..., as
-        Run.certificate. It is about the mechanism with exact noise. options: delta, releases, at_epsilon, baseline."""
+        """Returns the guarantee over all texts, seen or not, in nats: `epsilon` at `delta`, `theorem`, `statement` ...,
+        as Run.certificate. The guarantee holds for the mechanism with exact noise. options: delta, releases,
+        at_epsilon, baseline."""
         context, limits, found = Context(), result_of("struct nvdp_limits"), result_of("struct nvdp_certificate")
         for name, value in self.limits.items():
             setattr(limits, name, value.encode() if isinstance(value, str) else value)
-        if isinstance(self.rho, _Rho):  # its variances do not depend on the text
+        if isinstance(self.rho, _Rho):  # the variances do not depend on the text
             with torch.no_grad():
                 weight = self.rho.value
                 own = self(weight.new_zeros(1, 1, self.width)).logvar.double()
@@ -691,7 +708,7 @@ def _method(name: str) -> int:
 
 
 def _json(options: Mapping[str, Any]) -> str:
-    """Writes options for the library, which spells infinity as text."""
+    """Writes options as JSON for the library, which writes infinity as text."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -705,11 +722,13 @@ def _json(options: Mapping[str, Any]) -> str:
 
 
 class PrivacyCallback:
-    """A callback of transformers' Trainer that logs epsilon of private training, for the steps so far, had only these been planned.
+    """A callback of transformers' Trainer that logs epsilon of private training. The logged epsilon counts the steps so
+    far: it is the guarantee if only these steps had been planned.
 
-    accountant: an nvdp.Accountant; of Opacus' engine if engine.accountant is this one, whose hook then counts the steps.
+    accountant: an nvdp.Accountant. If it is engine.accountant of Opacus, the hook of the engine counts the steps.
     delta: the delta of the logged epsilon.
-    noise_multiplier, sample_rate: sigma and the Poisson sampling rate of a step; if given, the callback counts the steps itself.
+    noise_multiplier, sample_rate: sigma and the Poisson sampling rate of a step. If these are given, the callback
+        counts the steps.
     name: the key in the log.
     """
 
@@ -721,7 +740,7 @@ class PrivacyCallback:
         self._step = noise_multiplier, sample_rate
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("on_"):  # the events of which nothing is needed
+        if name.startswith("on_"):  # events that the callback ignores
             return lambda *arguments, **more: None
         raise AttributeError(name)
 
