@@ -34,10 +34,10 @@ def places():
     return found
 
 
-def run(command):
-    """Returns whether the command succeeds within ten minutes."""
+def run(command, seconds=None):
+    """Returns whether the command succeeds, within this time if there is a limit."""
     try:
-        return subprocess.run(command, cwd=TREE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600).returncode == 0
+        return subprocess.run(command, cwd=TREE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
@@ -73,7 +73,7 @@ def main():
         modules = [path.parts[path.parts[0] == 'src'], *(m for m in args.also.split(',') if m)]
         if run(['scripts/build.sh', 'release', '-j2', 'nvdp', *(f'test_{m}' for m in modules)]):
             made += 1
-            by = next((m for m in modules if not run([f'build/release/tests/test_{m}', '-j1'])), None)
+            by = next((m for m in modules if not run([f'build/release/tests/test_{m}', '-j1'], 600)), None)
             noticed += by is not None
             print(f'{drawn:2} {"noticed by " + by if by else "NOT NOTICED"}: {path}:{number + 1}: '
                   f'{line.strip()} -> {rows[number].strip()}', flush=True)
