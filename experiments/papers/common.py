@@ -208,7 +208,7 @@ class Study:
         import numpy as np
 
         if not os.path.exists(path):
-            self.run("encode", "--model", model, "--jsonl", texts, "--pool", "mean", "--max-length", 128, "--out", path)
+            self.run("encode", "--model", model, "--jsonl", texts, "--pool", "mean", "--max-length", 128, "--only-embeddings", "--out", path)
         with h5py.File(path) as file:
             x = file["sentence_embedding"][:]
         return x / np.linalg.norm(x, axis=1, keepdims=True)

@@ -18,6 +18,7 @@
 #include "share/reader.h"
 #include "share/release.h"
 #include "share/statement.h"
+#include "share/summarize.h"
 #include "text/batch.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -217,7 +218,8 @@ struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_op
                                            .clip = options->clip,
                                            .epsilon = options->epsilon,
                                            .releases = options->samples,
-                                           .batch = options->batch};
+                                           .batch = options->batch,
+                                           .trained = options->summary.epsilon > 0};
 }
 
 /* Loads the texts to share. Fails if one of these texts is among the public texts. */
@@ -449,13 +451,14 @@ static nvdp_status state_facts(struct nvdp__export *export) {
     };
     NVDP_TRY(name_labels(export));
     NVDP_TRY(read_promise(export, facts));
+    if (export->summary != NULL) NVDP_TRY(nvdp__summary_training(export));
     NVDP_TRY(nvdp__creation_date(export->ctx, facts->created));
     make_id(export, facts->model_id);
     size_t train = 0; /* texts of the split train; an input file counts as none */
     for (size_t p = 0; options->input == NULL && p < export->from.parts; p++)
         if (export->from.part[p].split == NVDP_SPLIT_TRAIN)
             train += export->from.part[p].data->count;
-    facts->training = nvdp__training_of(train, export->from.texts);
+    if (export->summary == NULL) facts->training = nvdp__training_of(train, export->from.texts);
     NVDP_TRY(nvdp__model_limits(export->ctx, export->from.run.model, &facts->limits));
     NVDP_TRY(nvdp__release_certify(export->ctx, facts));
     if (nvdp__release_exposed(facts) > 0)

@@ -364,9 +364,13 @@ static void append_training(struct nvdp__writer *writer, const struct nvdp__rele
         return;
     }
     if (nvdp__method_row(facts->info->method)->untrained) {
-        nvdp__append(writer, "It was not trained for this file; what it was trained on before, and "
-                             "how privately, is not known here, and some of these texts may be "
-                             "among it.\n");
+        if (isnan(facts->training_epsilon) && facts->training == NVDP__TRAINING_MAYBE)
+            nvdp__append(writer,
+                         "It was not trained for this file; what it was trained on before, and "
+                         "how privately, is not known here, and some of these texts may be "
+                         "among it.\n");
+        else
+            nvdp__summary_training_sentences(writer, facts);
         return;
     }
     if (facts->training == NVDP__TRAINING_MAYBE)

@@ -96,7 +96,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only statements of this
  * version. */
-enum { NVDP__STATEMENT_WORDS = 13 };
+enum { NVDP__STATEMENT_WORDS = 14 };
 /* Write the two parts of a statement: the lines that nvdp verify recomputes, and the line of measurements. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);

@@ -1,17 +1,22 @@
 /* Implements nvdp summarize: the matrix of a collection with noise, and synthetic rows that are computed from it
  * (summarize.h).
  *
- * The order of this file: options, answers of the rows, plan, the sum, the file's values, nvdp_summarize.  export.h has
- * the stages that a summary shares with an export. */
+ * The order of this file: options, plan, the training of the encoder, the sum, the file's values, nvdp_summarize.
+ * export.h has the stages that a summary shares with an export. */
 #include "share/summarize.h"
 #include "base/array.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/sentence.h"
+#include "job/dp.h"
+#include "job/lineage.h"
 #include "options/result.h"
 #include "rdp/options.h"
 #include "share/export.h"
 #include "share/reader.h"
 #include "tensor/ops.h"
 #include "text/dataset.h"
+#include "text/task.h"
 #include "train/linear.h"
 #include "train/training_options.h"
 #include <math.h>
@@ -31,8 +36,9 @@ static const struct nvdp_option option_rows[] = {
      "its ledger counts the summaries of the same texts",
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
-     "public encoder, whose sentence embedding of each text is summarized", NULL, AT(model),
-     .group = "Encoder:", .traits = NVDP_TRAIT_BASIC},
+     "public encoder, whose sentence embedding of each text is summarized; or RUN/model of a base "
+     "run: if it was trained privately, the file states what is proven of both",
+     NULL, AT(model), .group = "Encoder:", .traits = NVDP_TRAIT_BASIC},
     NVDP__CENTER_ROW(AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED),
     NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
     NVDP__REDUCE_ROW(AT(reduce)),
@@ -231,6 +237,81 @@ static nvdp_status announce(struct nvdp__export *export) {
                         .text
                   : "");
     return NVDP_OK;
+}
+
+/* --- the training of the encoder --- */
+
+/* Adds the texts of the input, which is read a second time. */
+static nvdp_status read_seen(const struct nvdp__export *export, struct nvdp__seen_texts *texts) {
+    const struct nvdp__export_options *options = export->options;
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, NULL);
+    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
+    nvdp__autofree char *bytes = NULL;
+    size_t count = 0;
+    struct stat info;
+    if (stat(options->input, &info) != 0 || !S_ISREG(info.st_mode))
+        return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                          "{input}: expected a regular file, because its texts are compared with "
+                          "those that %s was trained on, found %s",
+                          export->from.run.config.model, options->input);
+    config.text_pair_column = options->summary.pair;
+    NVDP_TRY(nvdp__read_stream(NULL, options->input, NVDP__DATA_LIMIT, &bytes, &count));
+    NVDP_TRY(
+        nvdp__rows_parse(NULL, &config, NVDP__LABELS_IGNORED, options->input, bytes, count, &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct nvdp__text_row *row = &rows.row[i];
+        NVDP_TRY(nvdp__seen_texts_add(export->ctx, texts, i, row->text.text, row->text.size));
+        if (options->summary.pair != NULL)
+            NVDP_TRY(nvdp__seen_texts_add(export->ctx, texts, i, row->pair.text, row->pair.size));
+    }
+    return NVDP_OK;
+}
+
+/* Sets the steps of the run's own training, if they are all that its guarantee counts. */
+static nvdp_status take_steps(struct nvdp__export *export, const char *model) {
+    const struct nvdp__release_facts *facts = &export->facts;
+    nvdp__autoptr(json_decref) json_t *result = NULL, *record = NULL;
+    const struct nvdp__path run = nvdp__path(model, "..");
+    struct nvdp_dp_guarantee own;
+    NVDP_TRY(nvdp__json_read_optional(export->ctx, run.text, "result.json", &result));
+    NVDP_TRY(nvdp__json_read_optional(export->ctx, run.text, "run.json", &record));
+    const json_t *dp = nvdp__dp_planned(result, record);
+    if (!nvdp__dp_promise(dp, false, &own) || own.epsilon != facts->training_epsilon ||
+        own.delta != facts->training_delta || json_object_get(dp, "start") != NULL ||
+        json_object_get(dp, "vocabulary") != NULL)
+        return NVDP_OK;
+    export->summary->trained.noise = json_number_value(json_object_get(dp, "noise"));
+    export->summary->trained.rate = json_number_value(json_object_get(dp, "sample_rate"));
+    export->summary->trained.steps = (size_t)json_integer_value(json_object_get(dp, "steps"));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__summary_training(struct nvdp__export *export) {
+    struct nvdp_context *ctx = export->ctx;
+    const char *input = export->options->input, *model = export->from.run.config.model;
+    struct nvdp__release_facts *facts = &export->facts;
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = {0};
+    char sha256[NVDP__DIGEST_HEX];
+    struct nvdp_dp_guarantee counted = {0};
+    if (export->options->vectors != NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__lineage_read(ctx, model, &lineage));
+    if (json_array_size(lineage.list) == 0) return NVDP_OK;
+    NVDP_TRY(read_seen(export, &texts));
+    NVDP_TRY(nvdp__file_sha256(ctx, input, sha256));
+    const struct nvdp__seen these = {1, (const char(*)[NVDP__DIGEST_HEX])sha256, &input, &texts, 0},
+                            any = {0};
+    nvdp_status status = nvdp__lineage_promise(ctx, &lineage, these, false, &counted);
+    if (status == NVDP_OK) status = nvdp__lineage_promise(NULL, &lineage, any, false, &counted);
+    if (status == NVDP_ERR_ARGUMENT) { /* without privacy */
+        facts->training = NVDP__TRAINING_SOME;
+        return NVDP_OK;
+    }
+    NVDP_TRY(status);
+    if (!(counted.epsilon > 0 || counted.delta > 0)) return NVDP_OK;
+    facts->training_epsilon = counted.epsilon;
+    facts->training_delta = counted.delta;
+    return take_steps(export, model);
 }
 
 /* --- the sum --- */

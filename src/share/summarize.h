@@ -23,6 +23,14 @@ struct nvdp__summary_facts {
     bool scores;
     double low, high;
     size_t rows; /* number of synthetic rows */
+    /* The steps of the encoder's private training, if it consists of these alone: noise multiplier, rate, number. The
+     * number is 0 if they are not known. The training's own guarantee is in the facts of the release. */
+    struct {
+        double noise, rate;
+        size_t steps;
+    } trained;
+    /* Epsilon at `delta` of the file and that training, for one row that is one example of it; zero-out. */
+    double together;
 };
 
 /* Returns "row" or "person". */
@@ -54,6 +62,10 @@ struct nvdp__export;
  * BLAS sums a row can depend on the other rows.) The export owns the products. NVDP_ERR_ARGUMENT unless the precision
  * is float32. */
 nvdp_status nvdp__summary_rowwise(struct nvdp__export *export);
+
+/* Sets the facts about the training of the encoder, as the records of its run state it: private trainings count for
+ * every row, whatever their texts were. If another training read texts of the input, the file has no guarantee. */
+nvdp_status nvdp__summary_training(struct nvdp__export *export);
 
 /* Reads the facts that a file states into facts->summary, and recomputes the plan from them. Returns false if the facts
  * describe no summary. */
@@ -87,5 +99,8 @@ void nvdp__summary_certify(struct nvdp__release_facts *facts);
 void nvdp__summary_guarantee(struct nvdp__release_facts *facts);
 struct nvdp__writer;
 void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__release_facts *facts);
+/* States what is known of the training of the encoder: it was private, or read some of the texts. */
+void nvdp__summary_training_sentences(struct nvdp__writer *writer,
+                                      const struct nvdp__release_facts *facts);
 
 #endif

@@ -5,6 +5,7 @@
 #include "share/summarize.h"
 #include <inttypes.h>
 #include <math.h>
+#include <nvdp/account.h>
 #include <nvdp/rdp.h>
 
 /* Synthetic rows lie on a grid of 2^-20, which float represents exactly up to 16. */
@@ -27,13 +28,32 @@ static double epsilon_of(const struct nvdp__summary_facts *of, size_t units) {
     return nvdp_gdp_epsilon((double)units * of->plan.mu, of->delta);
 }
 
+/* Returns epsilon at of->delta, for one row that is also one example of the encoder's private training. Both count as
+ * none in their place: the row's P has a norm of at most 1, so for this relation the file is a Gaussian mechanism of
+ * mu / sqrt(2), one more step that always draws the row. Distributions of losses compose adaptively. */
+static double epsilon_together(const struct nvdp__release_facts *facts) {
+    const struct nvdp__summary_facts *of = facts->summary;
+    const bool known = of->trained.steps > 0;
+    const struct nvdp_dp_steps phase[] = {{M_SQRT2 / of->plan.mu * (1 - 0x1p-50), 1, 1},
+                                          {of->trained.noise, of->trained.rate, of->trained.steps}};
+    const struct nvdp_dp_guarantee whole = {facts->training_epsilon, facts->training_delta};
+    const struct nvdp_dp_run run = {phase, known ? 2 : 1, &whole, known ? 0 : 1};
+    double epsilon = INFINITY;
+    if (of->persons || !(facts->training_epsilon >= 0 && facts->training_delta < 1))
+        return INFINITY;
+    return nvdp_account_epsilon(NULL, &run, of->delta, NVDP_ACCOUNTANT_PLD, &epsilon) == NVDP_OK
+               ? epsilon
+               : INFINITY;
+}
+
 /* Fills the certificate. A Gaussian mechanism of this mu has the privacy curve of a sequence clip C = mu / 2
  * (proofs.md, 1 and 11), so the ledger and the gate treat it as a clip. The guess bounds differ from the bounds of a
  * clip: nvdp__summary_guess() computes them. */
 void nvdp__summary_certify(struct nvdp__release_facts *facts) {
     static const size_t rows[NVDP__REPEATS] = {2, 10};
-    const struct nvdp__summary_facts *of = facts->summary;
-    facts->certified = facts->grids != NULL && !facts->insecure_seed;
+    struct nvdp__summary_facts *of = facts->summary;
+    facts->certified =
+        facts->grids != NULL && !facts->insecure_seed && facts->training == NVDP__TRAINING_MAYBE;
     facts->guesses[0] = '\0';
     if (!facts->certified) return;
     facts->limits = (struct nvdp_limits){.struct_size = sizeof facts->limits,
@@ -55,6 +75,7 @@ void nvdp__summary_certify(struct nvdp__release_facts *facts) {
         .named_bound = nvdp__named_bound(nvdp__summary_guess(&of->plan, 0), 1, 0)};
     for (size_t i = 0; i < NVDP__REPEATS; i++)
         facts->repeat[i] = (struct nvdp__repeat){rows[i], epsilon_of(of, rows[i]), INFINITY};
+    of->together = isnan(facts->training_epsilon) ? NAN : epsilon_together(facts);
 }
 
 void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
@@ -62,11 +83,17 @@ void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
     const struct nvdp__summary_facts *of = facts->summary;
     struct nvdp__writer to = {.out = facts->guarantee, .size = sizeof facts->guarantee};
     facts->word_useful = false;
-    facts->useful = facts->certified && nvdp__is_useful(made->epsilon, made->named_bound);
+    const bool trained = facts->certified && !isnan(facts->training_epsilon);
+    facts->useful = facts->certified &&
+                    nvdp__is_useful(trained ? fmax(made->epsilon, of->together) : made->epsilon,
+                                    made->named_bound);
     if (!facts->certified) {
-        nvdp__append(&to,
-                     "No guarantee: the noise comes from a seed, and whoever knows the seed can "
-                     "remove the noise.");
+        nvdp__append(&to, "%s",
+                     facts->insecure_seed
+                         ? "No guarantee: the noise comes from a seed, and whoever knows the seed "
+                           "can remove the noise."
+                         : "No guarantee: the encoder was trained on some of these texts without "
+                           "privacy, and whoever has it has what it learned of them.");
         return;
     }
     nvdp__append(
@@ -87,6 +114,15 @@ void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
                      facts->repeat[i].rows, of->persons ? "persons" : "rows",
                      nvdp__bound(facts->repeat[i].epsilon).text);
     nvdp__append(&to, ". The file contains no sample of a text.");
+    if (trained && isfinite(of->together))
+        nvdp__append(
+            &to,
+            " A row that the encoder's private training read, too, has epsilon %s at delta %s "
+            "by both together (zero-out).",
+            nvdp__bound(of->together).text, nvdp__bound(of->delta).text);
+    else if (trained)
+        nvdp__append(&to, " Nothing is proven by both together of a row that the encoder's private "
+                          "training read, too.");
 }
 
 static void append_guesses(struct nvdp__writer *writer, const struct nvdp__summary_facts *of) {
@@ -146,7 +182,7 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
         "%s %s change together: k of them have k times the mu of one%s%s. Other releases of the "
         "same %ss add up: mu^2 adds. How many %s is not stated, because it is computed from the "
         "texts without noise. Not covered: %schoices that the owner made after looking at scores "
-        "of these texts%s.\n",
+        "of these texts%s%s.\n",
         facts->counted ? "The sender's ledger counts this file." : "No ledger counts this file.",
         of->persons
             ? "The rows of a person are those with one name, and a row without a name is a person "
@@ -163,5 +199,37 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
             ? facts->query->vectors
                   ? "; a row that equals a public vector, which the program refuses"
                   : "; a row that equals a public text, which the program refuses"
+            : "",
+        facts->query != NULL && !facts->query->vectors
+            ? "; a row that equals a text of a training that the encoder's folder records, of "
+              "which "
+              "the first line then warns"
             : "");
+}
+
+void nvdp__summary_training_sentences(struct nvdp__writer *writer,
+                                      const struct nvdp__release_facts *facts) {
+    const struct nvdp__summary_facts *of = facts->summary;
+    if (isnan(facts->training_epsilon)) {
+        nvdp__append(writer,
+                     "An earlier training read some of these texts without privacy, or with "
+                     "noise from a seed, and no number here limits what it learned.\n");
+        return;
+    }
+    nvdp__append(writer,
+                 "Its owner states that it was trained privately: epsilon %s at delta %s for one "
+                 "training example (zero-out, " NVDP__EXACT_ARITHMETIC(
+                     "the training's") "); what it "
+                                       "knew before is not part of that. ",
+                 nvdp__bound(facts->training_epsilon).text,
+                 nvdp__bound(facts->training_delta).text);
+    if (of->persons)
+        nvdp__append(writer, "A person may have had several examples, so no number covers both.\n");
+    else
+        nvdp__append(writer,
+                     "Zero-out: a row that was one example counts as none in both places; both "
+                     "losses are composed%s. It is no bound for a row in place of another, nor "
+                     "for a row that was several examples, nor for other files.\n",
+                     of->trained.steps > 0 ? " as distributions"
+                                           : ", the training's as (epsilon, delta)");
 }

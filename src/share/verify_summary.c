@@ -30,6 +30,8 @@ static bool take_facts(struct nvdp__verify *v) {
                                           .form = {.single = true}};
     v->info.task.name = v->task;
     const bool stated = nvdp__summary_stated(&v->release.attributes, &v->info, facts);
+    if (!nvdp__verify_text_is(v, "training_texts", nvdp__training_names[NVDP__TRAINING_MAYBE]))
+        facts->training = NVDP__TRAINING_SOME;
     facts->counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none");
     v->found.counted = facts->counted;
     v->found.samples = 1;
@@ -46,7 +48,7 @@ static void check_foreign(struct nvdp__verify *v) {
     const char *other = NULL;
     info.nvib.clip.word = INFINITY;
     facts.info = &info;
-    facts.lambda_g = facts.lambda_d = facts.training_epsilon = NAN;
+    facts.lambda_g = facts.lambda_d = NAN;
     facts.label_names = v->held->label_names;
     for (size_t i = 0; i < list->count && other == NULL; i++)
         if (nvdp__release_lacks(&facts, list->item[i].name)) other = list->item[i].name;

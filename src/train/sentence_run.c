@@ -109,7 +109,7 @@ static nvdp_status check_public(const struct maker *maker) {
     const char *model = maker->options->model;
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     const struct nvdp__path record = nvdp__path(model, "../run.json");
-    if (nvdp__exists(record.text))
+    if (nvdp__exists(record.text) && !maker->options->trained)
         return nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
                           "option {model}: %s: expected a public encoder, because whoever "
                           "searches the file needs it; found the model of a run that was trained "

@@ -17,6 +17,8 @@ struct nvdp__sentence_options {
     double clip, epsilon;    /* C, or the epsilon from which it follows; exactly one is above 0 */
     size_t releases;         /* samples per text for which the run is certified */
     size_t batch;
+    /* The encoder may be the model of a trained run, because the file states what is proven of both. */
+    bool trained;
     /* Options of the objective distill, which trains the map and a decoder; NULL if nothing is trained. */
     const struct nvdp__train_options *distill;
     /* Trainer, which makes a new run's folder and holds the folder's lock. */
@@ -27,7 +29,7 @@ struct nvdp__sentence_options {
 /* Makes the run. If the folder has a run, checks that it was made with the same options and from the same files.
  * NVDP_ERR_INPUT for too few public texts, and for an embedding that the method cannot compute (a pooling other than
  * mean or cls, dense layers, a prompt); NVDP_ERR_ARGUMENT for a run with other options, and for the model of a trained
- * run as the encoder. */
+ * run as the encoder, unless `trained`. */
 nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run);
 

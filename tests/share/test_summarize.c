@@ -478,7 +478,7 @@ Test(summarize, verify_finds_claims_about_samples) {
         {"pad_alpha", "1"},        {"nvib_delta", "1"},
         {"regularizer", "kl"},     {"latent_heads", "1"},
         {"row_index", "none"},     {"text_unit", "pair"},
-        {"word_window", "1"},      {"training_epsilon", "1"},
+        {"word_window", "1"},      {"training_steps", "0"},
         {"training_delta", "0"},   {"named_share", "above 50 %"}};
     const struct place p = place_with(20);
     const char *out = out_path("samples.h5");
@@ -650,4 +650,100 @@ Test(summarize, pairs_of_texts) {
           "missing column 'none'");
     fails(SUMMARIZE(&p, out_path("no.h5"), NULL, "text-pair-column", "other", "input", "-"),
           NVDP_ERR_ARGUMENT, "for each text of a pair");
+}
+
+/* --- an encoder that was trained before --- */
+
+/* The facts of a summary, with an encoder of this training. */
+static void certify_with(struct nvdp_dp_steps trained, double epsilon, double delta,
+                         struct nvdp__summary_facts *of, struct nvdp__release_facts *facts) {
+    static const struct nvdp__release_grids exact;
+    ok(nvdp__summary_plan(NULL, 1000, 16, 1, of->epsilon, of->delta, &of->plan));
+    of->trained.noise = trained.noise;
+    of->trained.rate = trained.rate;
+    of->trained.steps = trained.steps;
+    *facts = (struct nvdp__release_facts){
+        .summary = of, .grids = &exact, .training_epsilon = epsilon, .training_delta = delta};
+    ok(nvdp__release_certify(NULL, facts));
+    ok(nvdp__release_guarantee(NULL, facts));
+}
+
+/* Epsilons by discretized losses of both mechanisms, zeroed out, convolved by an FFT (numpy, steps of 2e-4). The epsilons of
+ * the parts add up to 3.13, 12.2 and 7.34. */
+Test(summarize, losses_of_a_training_and_of_the_file_are_composed) {
+    static const struct {
+        struct nvdp_dp_steps trained;
+        double epsilon, delta, training, together;
+    } cases[] = {{{1.2, .05, 100}, 1, 1e-5, 2.44606, 2.55888},
+                 {{.9, .3, 10}, 4, 1e-6, 9.50516, 10.00135},
+                 {{3, 1, 20}, .5, 1e-5, 6.99923, 7.01825}};
+    struct nvdp__release_facts facts;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp__summary_facts of = {.epsilon = cases[i].epsilon, .delta = cases[i].delta};
+        const double want = cases[i].together;
+        certify_with(cases[i].trained, cases[i].training, cases[i].delta, &of, &facts);
+        cr_expect(of.together > want * (1 - 2e-4) && of.together < want * 1.005, "%zu: %g", i,
+                  of.together);
+        cr_expect_float_eq(facts.certificate.epsilon, cases[i].epsilon, 1e-6);
+    }
+    /* of the training only epsilon and delta are known: they add up with delta, and not beyond it */
+    struct nvdp__summary_facts of = {.epsilon = 1, .delta = 1e-5};
+    certify_with((struct nvdp_dp_steps){0}, 2, 9e-6, &of, &facts);
+    cr_expect(of.together > 2.3 && of.together < 2 + nvdp_gdp_epsilon(of.plan.mu / M_SQRT2, 1e-6),
+              "%g", of.together);
+    certify_with((struct nvdp_dp_steps){0}, 2, 1e-5, &of, &facts);
+    cr_expect(isinf(of.together) && !facts.useful);
+    support_contains(facts.guarantee, "No useful guarantee");
+    support_contains(facts.guarantee, "Nothing is proven by both together");
+    of.persons = true; /* several examples of a person */
+    certify_with(cases[0].trained, 2, 1e-6, &of, &facts);
+    cr_expect(isinf(of.together));
+    certify_with((struct nvdp_dp_steps){0}, NAN, NAN, &of, &facts);
+    cr_expect(facts.useful && isnan(of.together));
+}
+
+/* Summarizes with the model of a run that was trained on the rows. */
+static struct nvdp_verification by_trained(struct place *p, const char *name, double epsilon,
+                                           const char *out) {
+    char run[400];
+    snprintf(run, sizeof run, "%s", support_scratch_path(name));
+    struct nvdp__train_options config = task_options(p->ctx, NVDP_METHOD_BASE, run);
+    config.out = run;
+    config.epochs = 1;
+    if (epsilon > 0) config.dp.batch = 20;
+    config.dp.target_epsilon = epsilon;
+    task_train(p->ctx, &config);
+    snprintf(p->model, sizeof p->model, "%s/model", run);
+    snprintf(p->run, sizeof p->run, "%s", support_scratch_path(support_path("%s-summary", name)));
+    ok(SUMMARIZE(p, out, NULL, "classes", "good,bad", "rows", "2", "overwrite", "true"));
+    return verified(p, out);
+}
+
+Test(summarize, states_what_the_training_of_its_encoder_adds) {
+    struct place p = place_with(60);
+    const char *out = out_path("trained.h5");
+    struct nvdp_verification found = by_trained(&p, "private", 3, out);
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
+    cr_expect(found.certified && found.epsilon <= 1 && found.epsilon > .99);
+    support_contains(found.guarantee,
+                     "A row that the encoder's private training read, too, has epsilon");
+    support_contains(found.statement, "losses are composed as distributions");
+    for (size_t i = 0; i < 3; i++) { /* less noise, more steps, a smaller epsilon of the training */
+        static const char *const changed[][2] = {
+            {"training_noise", "9"}, {"training_steps", "1"}, {"training_epsilon", "1"}};
+        refused(&p, changed_file(p.ctx, out, changed[i][0], changed[i][1], 0, NULL),
+                "the statement", "", changed[i][0]);
+    }
+    found = by_trained(&p, "plain", 0, out);
+    cr_expect(found.holds && !found.certified && !found.useful);
+    support_contains(found.guarantee,
+                     "No guarantee: the encoder was trained on some of these texts "
+                     "without privacy");
+    /* other texts, of which the encoder learned nothing */
+    support_write_text(p.input,
+                       "text\nwhat the training never read is long enough\nnor did it read this\n");
+    ok(SUMMARIZE(&p, out, NULL, "rows", "0", "overwrite", "true"));
+    found = verified(&p, out);
+    cr_expect(found.holds && found.certified && found.useful);
+    support_contains(found.statement, "is not known here");
 }

@@ -32,6 +32,7 @@ TASKS = {"SST-2": (["sentence"], "label", "0,1", "MRPC"),
          "QQP": (["question1", "question2"], "is_duplicate", "0,1", "QNLI"),
          "QNLI": (["question", "sentence"], "label", "entailment,not_entailment", "MRPC"),
          "RTE": (["sentence1", "sentence2"], "label", "entailment,not_entailment", "MRPC")}
+PART = 1000  # rows of a file of vectors
 REDUCE = {"MRPC": 64, "RTE": 64}  # directions of the public vectors, for few rows; else all
 READERS = {"ridge": "`nvdp reuse`", "clipped": "negative eigenvalues are 0", "spikes": "spiked Wigner", "adassp": "AdaSSP"}
 
@@ -51,20 +52,23 @@ def read_task(task, split):
     return [[row[at(name)] for row in kept] for name in columns], [row[at(answer)] for row in kept]
 
 
-def embed(task, split, pairs):
-    """Returns the numbers of the rows of a file, one per row, and their answers. pairs: makes pairs of a task of single texts' own columns."""
+def embed(task, split, pairs, rows=0, encoder=None):
+    """Returns the numbers of the first rows of a file (0: all), and their answers. pairs: joins the vectors of both texts of a row."""
     columns, answers = read_task(task, split)
+    rows, encoder = rows or len(answers), encoder or study.options.model
     vectors = []
-    for index, texts in enumerate(columns):
-        path = "%s/%s-%s-%d" % (study.options.out, task, split, index)
-        if not os.path.exists(path + ".jsonl"):
-            os.makedirs(study.options.out, exist_ok=True)
-            with open(path + ".jsonl", "w", encoding="utf-8") as file:
-                file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
-        vectors.append(study.embed(study.options.model, path + ".jsonl", path + ".h5"))
-    if not pairs:
-        return vectors[0], answers
-    return np.hstack([vectors[0] * vectors[1] * math.sqrt(vectors[0].shape[1]), np.abs(vectors[0] - vectors[1])]), answers
+    for index, texts in enumerate(columns[:2 if pairs else 1]):
+        parts = []
+        for start in range(0, rows, PART):  # a part is embedded once, and kept
+            path = "%s/%s-%s-%s-%d-%d" % (study.options.out, os.path.basename(encoder.rstrip("/")), task, split, index, start)
+            if not os.path.exists(path + ".h5"):
+                os.makedirs(study.options.out, exist_ok=True)
+                with open(path + ".jsonl", "w", encoding="utf-8") as file:
+                    file.writelines(json.dumps({"text": text}) + "\n" for text in texts[start:start + PART])
+            parts.append(study.embed(encoder, path + ".jsonl", path + ".h5"))
+        vectors.append(np.vstack(parts)[:rows])
+    joined = vectors[0] if not pairs else np.hstack([vectors[0] * vectors[1] * math.sqrt(vectors[0].shape[1]), np.abs(vectors[0] - vectors[1])])
+    return joined, answers[:rows]
 
 
 def numbers_of(task, answers):
