@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +90,32 @@ def test_reader(place):
     for one, value in zip(told, y):
         assert one.probabilities.pos == pytest.approx(np.clip((1 + value) / 2, 0, 1), abs=1e-3) and one.label == max(one.probabilities, key=one.probabilities.get)
     assert nvdp.reuse(folder / "summary.h5").scores is None
+
+
+def test_the_file_is_enough(place, monkeypatch):
+    """The lines of docs/summary.md, without this package, find epsilon and the reader of nvdp reuse."""
+    pytest.importorskip("h5py")
+    folder, model, _, _, _, _ = place
+    page = Path(__file__).parents[2] / "docs" / "summary.md"
+    lines = re.search(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL).group(1)
+    monkeypatch.chdir(folder)
+    made = {}
+    exec(lines, made)
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        low, high = ((low + high) / 2, high) if made["delta"]((low + high) / 2) > 1e-5 else (low, (low + high) / 2)
+    summary = nvdp.Summary(folder / "summary.h5")
+    assert high == pytest.approx(summary.verify().epsilon, rel=1e-6) and high == pytest.approx(30, rel=1e-6) and high <= 30
+    w, bias = ridge(summary)
+    np.testing.assert_allclose(made["w"], w, rtol=1e-6)
+    texts, labels = texts_of(np.random.default_rng(5), 200)
+    dev = folder / "dev-file.jsonl"
+    dev.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in zip(texts, labels)), "utf-8")
+    program = nvdp.reuse(folder / "summary.h5", folder / "reader-of-file", score=dev, model=model).scores.mean[0]
+    held = tensors(folder / "reader-of-file")
+    v = (nvdp.Encoder(model, pool="mean").encode(texts, normalize_embeddings=True) - held["center"]) @ held["map"].T
+    right = np.mean((v / np.linalg.norm(v, axis=1, keepdims=True) @ made["w"] + made["bias"] > 0) == (np.array(labels) == "pos"))
+    assert right == pytest.approx(program, abs=0.01) and right > 0.7
 
 
 def test_scores(place):

@@ -345,6 +345,7 @@ struct sums {
     float *x, *y; /* [batch, d], [K] */
     size_t entries, numbers, vectors;
     size_t unknown; /* rows without a known answer */
+    size_t beyond;  /* rows whose score was cut to the range */
 };
 
 static void wipe(struct sums *sums) {
@@ -373,6 +374,13 @@ static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t 
     return NVDP_OK;
 }
 
+/* Returns whether a known answer is a score beyond the range. */
+static bool is_beyond(const struct nvdp__summary_facts *of, const char *answer) {
+    char *end = NULL;
+    const double score = of->scores ? nvdp__strtod(answer, &end) : NAN;
+    return score < of->low || score > of->high;
+}
+
 /* Adds the rows [first, first + n) of the input. */
 static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
@@ -381,8 +389,11 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
     const char *const *answer = nvdp__dataset_storage(export->from.part[0].data)->answer;
     NVDP_TRY(set_vectors(of, sums, first, n));
     for (size_t i = 0; i < n; i++) {
-        sums->unknown += !nvdp__summary_answer(&of->facts, of->classes, of->class_name,
-                                               answer != NULL ? answer[first + i] : NULL, sums->y);
+        const char *label = answer != NULL ? answer[first + i] : NULL;
+        const bool known =
+            nvdp__summary_answer(&of->facts, of->classes, of->class_name, label, sums->y);
+        sums->unknown += !known;
+        sums->beyond += known && is_beyond(&of->facts, label);
         nvdp__summary_row(plan, of->facts.persons ? from->rows_of[from->unit_of[first + i]] : 1,
                           sums->x + i * plan->dim, sums->y, sums->z + i * plan->width);
     }
@@ -409,6 +420,11 @@ static nvdp_status add_texts(struct summarizer *of, struct sums *sums) {
             "%zu of %zu rows have no known label, and count without one (this number is for the "
             "owner alone)",
             sums->unknown, count);
+    if (sums->beyond > 0)
+        nvdp__log(export->ctx, NVDP_LOG_WARNING,
+                  "%zu of %zu scores are beyond {range}, and count as its ends (this number is for "
+                  "the owner alone)",
+                  sums->beyond, count);
     return NVDP_OK;
 }
 

@@ -288,6 +288,23 @@ Test(summarize, no_label_is_refused) {
     }
 }
 
+static void hear(enum nvdp_log_level level, const char *text, void *heard) {
+    (void)level;
+    strncat(heard, text, 4000 - strlen(heard));
+}
+
+/* The owner alone learns how many scores were cut, and how many labels are unknown: the file states neither. */
+Test(summarize, warns_the_owner_of_scores_beyond_the_range) {
+    struct place p = place_with(20);
+    char heard[4096] = "";
+    support_write_text(p.input, "text\tlabel\na\t7\nb\t5\nc\t0\nd\t-1\ne\tnone\nf\t-inf\n");
+    nvdp_context_set_log(p.ctx, hear, heard);
+    ok(SUMMARIZE(&p, out_path("cut.h5"), NULL, "range", "0,5", "no-ledger", "true"));
+    support_contains(heard, "3 of 6 scores are beyond --range");
+    support_contains(heard, "1 of 6 rows have no known label");
+    support_lacks(verified(&p, out_path("cut.h5")).statement, "3 of 6");
+}
+
 /* The embedding of a text has the same bits whatever the other texts of its batch are: else the replacement of one row would
  * change the contributions of others. */
 Test(summarize, a_row_does_not_depend_on_the_others) {
