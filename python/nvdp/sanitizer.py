@@ -162,9 +162,9 @@ class Sanitizer(Mechanism):
     (vectors="glove.txt").
 
     options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list,
-        public_independent (`nvdp sanitize
-    --help=all`). A text that is among the public texts of vocabulary_from or sensitive_from is refused, unless
-    public_independent=True declares that the public texts were chosen independently of the private texts.
+        public_independent (`nvdp sanitize --help=all`). A text that is among the public texts of vocabulary_from or
+        sensitive_from is refused, unless public_independent=True declares that the public texts were chosen
+        independently of the private texts.
     """
 
     def __init__(self, **options: Any):

@@ -95,7 +95,7 @@ void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what
 struct nvdp__exposure_options {
     const char *model, *secrets,
         *reference;    /* `secrets` is NULL for planted.json in the model's directory */
-    size_t candidates; /* 0: all */
+    size_t candidates; /* 0 for all */
     uint64_t seed;
     size_t guess_in, guess_out; /* if both are 0, several numbers are tried */
     double delta, confidence;   /* delta 0 for the delta of the model's account, or 1e-5 */
@@ -109,7 +109,7 @@ struct nvdp__attack_options {
     const char *pair; /* "I,J"; NULL to draw pairs */
     size_t pairs, samples;
     double delta, confidence; /* delta 0 for .01 */
-    size_t texts;             /* 0: all */
+    size_t texts;             /* 0 for all */
     const char *label;        /* column; NULL for "label" */
 };
 extern const struct nvdp__schema nvdp__attack_schema;

@@ -234,7 +234,7 @@ struct mixture {
 struct reader {
     struct nvdp__text_attack *attack;
     struct nvdp__centroids centroids;
-    struct nvdp__masked_lm *model; /* NULL: frequencies alone */
+    struct nvdp__masked_lm *model; /* NULL to use frequencies alone */
     struct nvdp__language language;
     /* [1 + labels, count] log f in all texts, then in texts with each label. */
     double *frequency;
