@@ -21,7 +21,7 @@ if "nvdp" not in sys.modules:  # whose __init__ imports the files that are writt
     sys.modules["nvdp"] = types.ModuleType("nvdp")
     sys.modules["nvdp"].__path__ = [str(HERE / "nvdp")]
 
-from nvdp._lib import AS_JSON, ffi, is_nested, lib, record, shared, text  # noqa: E402
+from nvdp._lib import AS_JSON, ffi, is_nested, lib, record, result_of, shared, text  # noqa: E402
 
 WIDTH = 140
 
@@ -44,7 +44,7 @@ def docstring(words: str, indent: int) -> list[str]:
 
 # --- options ---
 
-TYPES = {"flag": "bool", "integer": "int", "seed": "int", "real": "Union[float, str]", "text": "Union[str, PathLike[str]]", "list": "Union[str, Sequence[str]]"}
+TYPES = {"flag": "bool", "integer": "int", "seed": "int", "real": "float", "text": "Union[str, PathLike[str]]", "list": "Union[str, float, Sequence[str], Sequence[float]]"}
 
 
 def rows(kind: str) -> Iterator[tuple[Any, list[str]]]:
@@ -82,19 +82,65 @@ def option(row: Any, choices: list[str]) -> list[str]:
     return [f"    {name}: Optional[{type_of(row, choices)}] = _row({values})", *docstring(help, 4)]
 
 
+VECTORS = {"vectors", "vectors-name", "ids", "label-column", "classes"}
+MODEL = {"model", "center", "public-independent", "clip-sequence", "certified-epsilon", "reduce", "text-column"}
+SOURCE = {"run", "out", "input"}
+TAKEN = {  # keyword arguments of functions: the kinds of work, and the options that are arguments of their own, or belong to other sources
+    "ExportArguments": ("export", SOURCE | VECTORS | MODEL),
+    "ReleaseArguments": ("export", SOURCE | VECTORS | MODEL | {"split", "data", "limit", "with-labels", "samples", "batch"}),
+    "EncoderExportArguments": ("export", SOURCE | VECTORS | MODEL - {"public-independent", "text-column"} | {"split", "data", "with-labels"}),
+    "PartitionArguments": ("export", SOURCE | VECTORS | MODEL | {"split", "data", "limit", "model-out", "model-id", "card", "overwrite", "no-ledger", "ledger",
+                                                                "ledger-key", "insecure-seed", "with-labels", "person"}),
+    "ShardArguments": ("export", SOURCE | VECTORS | MODEL | {"split", "data", "limit", "with-labels", "batch", "person"}),
+    "VectorShardArguments": ("export", SOURCE | VECTORS | MODEL | {"split", "data", "limit", "with-labels", "samples", "ledger", "person", "model-out"}),
+    "VectorArguments": ("export", SOURCE | VECTORS | MODEL | {"split", "data", "limit", "with-labels", "samples", "ledger", "person", "model-out"}),
+    "SummarizeArguments": ("summarize", SOURCE | VECTORS | MODEL - {"public-independent", "reduce"} | {"range", "person", "text-pair-column"}),
+    "VectorSummaryArguments": ("summarize", SOURCE | VECTORS | MODEL | {"range", "person", "text-pair-column", "ledger", "limit", "summary-epsilon", "summary-delta"}),
+    "ReuseArguments": ("reuse", {"file", "out", "labels"}),
+    "AttackArguments": ("attack", {"kind", "run", "model", "posteriors", "public", "shared"}),
+    "GateArguments": ("gate", {"policy", "target"}),
+    "PrivacyArguments": ("privacy", {"split", "limit"}),
+    "PairsArguments": ("privacy", {"order"}),
+    "EncoderArguments": ("encoder", {"model"}),
+    "SanitizerArguments": ("sanitizer", set()),
+    "SanitizeArguments": ("sanitize", {"out"}),
+    "TextPrivacyArguments": ("text-privacy", set()),
+    "EvaluateArguments": ("evaluate", {"run", "split"}),
+    "RunArguments": ("run", {"run", "split", "batch"}),
+}  # fmt: skip
+PLAIN_ARGUMENTS = {
+    "PredictArguments": {"samples": "int", "seed": "int", "batch": "int"},
+    "EncodeArguments": {"batch_size": "Optional[int]", "show_progress_bar": "Optional[bool]", "normalize_embeddings": "bool", "convert_to_numpy": "bool",
+                        "convert_to_tensor": "bool", "dtype": "Any", "truncate_dim": "Optional[int]", "precision": "str", "prompt": "Optional[str]"},
+    "PrivateEncodeArguments": {"pairs": "Union[str, Iterable[str], None]", "batch_size": "int", "pooling": "Optional[str]", "show_progress_bar": "Optional[bool]",
+                               "normalize_embeddings": "bool", "convert_to_numpy": "bool", "convert_to_tensor": "bool", "dtype": "Any", "truncate_dim": "Optional[int]",
+                               "precision": "str", "budget_samples": "int", "duplicates": "Optional[Literal['refuse', 'each']]"},
+}  # fmt: skip
+MORE = {"ReleaseArguments": ["persons: Optional[Iterable[Optional[str]]]"], "ShardArguments": ["batch_size: int"],
+        "VectorShardArguments": ["classes: Optional[Sequence[Any]]"]}  # fmt: skip
+"""Arguments that are no options."""
 NAMED = {"model", "out", "preset", "regression", "text-column", "label-column", "threads"}  # arguments of nvdp.train
 
 
 def options() -> str:
     known = list(rows("train"))
     lines = ['"""The options of training as a dataclass. generate.py writes this file from the option table of the library."""',
-             "", "import math", "from collections.abc import Sequence", "from dataclasses import dataclass",
-             "from os import PathLike", "from typing import Literal, Optional, TypedDict, Union", "", "from ._options import Options, _row", "", "",
+             "", "import math", "from collections.abc import Iterable, Sequence", "from dataclasses import dataclass",
+             "from os import PathLike", "from typing import Any, Literal, Optional, TypedDict, Union", "", "from ._options import Options, _row", "", "",
              "class Arguments(TypedDict, total=False):", *docstring("Options as keyword arguments of nvdp.train and of other functions that train.", 4), ""]  # fmt: skip
     for row, choices in known:
         name = row.name.replace("-", "_")
         if row.name not in NAMED:
             lines.append(f"    {name}{'_' * keyword.iskeyword(name)}: Optional[{type_of(row, choices)}]")
+    for title, (kind, taken) in TAKEN.items():
+        lines += ["", "", f"class {title}(TypedDict, total=False):", *docstring(f"Keyword arguments that are options of {kind}.", 4), ""]
+        for row, choices in rows(kind):
+            name = row.name.replace("-", "_")
+            if row.name not in taken | {"threads"}:
+                lines.append(f"    {name}{'_' * keyword.iskeyword(name)}: Optional[{type_of(row, choices)}]")
+        lines += [f"    {one}" for one in MORE.get(title, ())]
+    for title, members in PLAIN_ARGUMENTS.items():
+        lines += ["", "", f"class {title}(TypedDict, total=False):", *docstring("Keyword arguments of a method.", 4), "", *(f"    {name}: {kind}" for name, kind in members.items())]
     lines += ["", "", "@dataclass(frozen=True, repr=False)", "class TrainingOptions(Options):",
               '    """Options of train(): nvdp.train(texts, labels, model=..., out=..., **options). None leaves an option to the preset or its default.',
               "", "    An unknown name, a wrong type or a value out of its range is refused at once. The metadata of a field has its default, unit,",
@@ -109,11 +155,14 @@ def options() -> str:
 NUMBERS = {"double": "float", "float": "float", "_Bool": "bool"}
 TABLE_TYPES = ["float", "int", "bool", "str", "str", "str", "list[float]"]  # by enum nvdp_result_type
 PLAIN = "nvdp_exact_point", "nvdp_progress"  # structs without their size that functions return
-TABLES = {"train": "nvdp_train_result", "scores": "nvdp_scores"}  # results that the package reads from files
+TABLES = {"train": "nvdp_train_result", "scores": "nvdp_scores", "gate": "nvdp_gate_result"}  # results that the package reads from files
+PART_HELP = "A part of the JSON of a result."
 ADDED = {  # what functions of the package add to a struct
     "nvdp_export_result": [("privacy", "Optional[Record]", "The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts.")],
     "train": [("task", "str", "Name of the task."), ("method", "str", "Method of the training."), ("protocol", "str", "Data that selected the epoch: holdout or dev."),
               ("metric", "str", "The metric that selected the epoch."), ("certified", "Optional[Record]", "The proof over all texts; None: there is none.")],
+    "nvdp_reuse_result": [("accuracy", "Optional[Metric]", "Its `mean`, `sd` over seeds (NaN for one seed), and 95 % interval from `low` to `high` over "
+                           "texts. None: another metric comes first, or nothing was scored.")],
     "nvdp_model_info": [("labels", "Optional[list[Any]]", "The classes. None: scores.")],
 }
 
@@ -145,7 +194,8 @@ def member(kind: Any) -> str | None:
         return "str"
     if kind.kind == "array":
         inner = member(kind.item)
-        return "np.ndarray" if kind.item.kind == "primitive" else None if inner is None else f"list[{inner}]"
+        numbers = "NDArray[np.float64]" if kind.item.cname in ("double", "float") else "NDArray[np.int64]"
+        return numbers if kind.item.kind == "primitive" else None if inner is None else f"list[{inner}]"
     if kind.kind == "pointer":
         return f"Optional[{member(kind.item) if kind.item.kind == 'struct' else 'str'}]" if is_nested(kind) else None
     return NUMBERS.get(kind.cname, "int") if kind.kind == "primitive" else None
@@ -164,7 +214,7 @@ def table_classes(table: Any, made: dict[str, list[str]]) -> str:
             k += 1
         i += 1
     lines: list[str] = []
-    found = []
+    found, parts = [], []
     while table.rows[len(found)].name != ffi.NULL:
         row = table.rows[len(found)]
         found.append(row)
@@ -172,12 +222,39 @@ def table_classes(table: Any, made: dict[str, list[str]]) -> str:
         if key is None:
             continue
         kind = TABLE_TYPES[row.type] if row.of == ffi.NULL else table_classes(row.of, made)
+        parts += [f'"{key}": "{kind}"'] * (row.of != ffi.NULL and row.type != lib.NVDP_RESULT_MAP)
         kind = f"dict[str, {kind}]" if row.type == lib.NVDP_RESULT_MAP else f"list[{kind}]" if row.type == lib.NVDP_RESULT_LIST else kind
         lines += [f"    {key}: {kind}", *docstring(sentence(text(row.help) + (f" [{text(row.unit)}]" if row.unit != ffi.NULL else "")), 4)]
     for field, kind, help in ADDED.get(text(table.name), ()):
         lines += [f"    {field}: {kind}", *docstring(help, 4)]
-    made[name] = [*docstring(sentence(text(table.help)), 4), "", *lines]
+    made[name] = [*docstring(sentence(text(table.help)), 4), "", *lines, *([f"    PARTS = {{{', '.join(parts)}}}"] if parts else [])]
     return name
+
+
+def json_classes(name: str, found: Any, help: str, made: dict[str, list[str]]) -> str:
+    """Adds the class of a JSON object, whose types are those of an example; returns its name. None can be anything."""
+    lines, parts = [], []
+    for key, value in found.items():
+        one = value[0] if isinstance(value, list) and value else value
+        if isinstance(one, dict) and key.isidentifier():
+            inner = json_classes(name + camel(key), one, PART_HELP, made)
+            parts.append(f'"{key}": "{inner}"')
+        else:
+            inner = "Any" if one is None or isinstance(one, (dict, list)) else type(one).__name__
+        if key.isidentifier() and not keyword.iskeyword(key):
+            lines.append(f"    {key}: {f'list[{inner}]' if isinstance(value, list) else inner}")
+    made[name] = [*docstring(help, 4), "", *lines, *([f"    PARTS = {{{', '.join(parts)}}}"] if parts else [])]
+    return name
+
+
+def json_results(made: dict[str, list[str]]) -> None:
+    """Adds the classes of results whose record is their JSON object, from small examples."""
+    context, limits, found = shared(), result_of("struct nvdp_limits"), result_of("struct nvdp_certificate")
+    limits.method, limits.noise, limits.sealed, limits.same_noise, limits.rows, limits.dim, limits.kappa = b"sentence", True, True, True, 1, 4, 1
+    limits.clip_sequence, limits.clip_mu, limits.alpha_max = 2.0, math.inf, math.inf
+    context.call(lib.nvdp_certify, limits, context.config("privacy", {"at_epsilon": 1}), found)
+    json_classes("Certificate", context.json(found), "A proven guarantee over all texts, in nats: `epsilon` at `delta` for `releases` samples of a text.", made)
+    made["Certificate"] += ["    word: Record", *docstring("The guarantee per word; there is none without a method that has one.", 4)]
 
 
 def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[str]], kinds: dict[str, str]) -> None:
@@ -212,6 +289,7 @@ def results() -> str:
     kinds: dict[str, str] = {}
     for name in TABLES:
         table_classes(lib.nvdp_result_table_find(name.encode()), made)
+    json_results(made)
     comments = headers()
     kinds.update((f"struct {name}", "") for name in TABLES.values())
     source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name not in FILES)
@@ -222,7 +300,7 @@ def results() -> str:
             struct_classes(struct, comments, made, kinds)
     lines = ['"""Results of calls as dataclasses. generate.py writes this file from the result tables and headers of the library.',
              "", "Each is a Record: a dict whose items are attributes too. Divergences and epsilons are in nats.", '"""', "",
-             "from __future__ import annotations", "", "from dataclasses import dataclass", "from typing import Any, Optional", "", "import numpy as np", "",
+             "from __future__ import annotations", "", "from dataclasses import dataclass", "from typing import Any, Optional", "", "import numpy as np", "from numpy.typing import NDArray", "",
              "from ._lib import KINDS, Record, Result", ""]  # fmt: skip
     for name, body in made.items():
         lines += ["", "@dataclass(init=False, eq=False, repr=False)", f"class {name}(Result):", *body, ""]

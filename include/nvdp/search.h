@@ -62,7 +62,7 @@ struct nvdp_hit {
  * @param ctx      outlives the search
  * @param shared   the file; outlives the search
  * @param model    folder of the encoder; NULL for models/NAME or NAME in the working directory, where the file states
- *                 NAME
+ *                 NAME. A file of vectors of another program states none; nvdp_search_vectors() searches it
  * @param[out] out the search, freed with nvdp_search_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for a file of another method; NVDP_ERR_INPUT for an encoder with other weights than the
  *         sender's encoder; errors of nvdp_encoder_load() */
@@ -90,6 +90,20 @@ nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_s
 nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search,
                               const char *file, size_t queries, const char *const *query,
                               size_t top, struct nvdp_hit *hit);
+/** Finds the texts with the largest estimates for vectors that the caller computed with the sender's encoder, as
+ * nvdp_search_texts() does for texts: the search of a file of vectors of another program.
+ * @param ctx     as in nvdp_search_open(); can cancel
+ * @param search  the search
+ * @param queries Q
+ * @param width   numbers per vector, as the sender's vectors have
+ * @param x       [Q, width] vectors of any length
+ * @param top     k, at least 1; a file of fewer texts has fewer hits
+ * @param hit     [Q, min(k, N)] hits of each query by decreasing estimate
+ * @return NVDP_ERR_ARGUMENT without queries, for k = 0, for another width, and for a vector without a direction;
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_search_vectors(struct nvdp_context *ctx, struct nvdp_search *search,
+                                size_t queries, size_t width, const float *x, size_t top,
+                                struct nvdp_hit *hit);
 
 NVDP_END_DECLS
 #endif

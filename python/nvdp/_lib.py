@@ -18,10 +18,12 @@ import queue
 import re
 import signal
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -158,6 +160,8 @@ class _Life:
 
 # --- contexts ---
 
+_NO_FILE = re.compile(r"(?:/[^\s/]+)*/nvdp-[a-z0-9_]{8}/(?:run/(ledger)|\w+\.h5)(?![\w./-])")
+"""Matches the files of encode(), of release() without `out`, and of an encoder without `out`, as the ledger names them."""
 _LEVELS = (logging.DEBUG, logging.INFO, logging.INFO, logging.WARNING)
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
@@ -185,13 +189,16 @@ class Context:
             raise error(status, "")
         self.pointer = _Life(out[0], lib.nvdp_context_free).handle()
         self.progress = progress
+        self.names: dict[str, str] = {}  # what messages say in place of temporary files
         self._stop = False
         self._events: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
         me = weakref.ref(self)  # the library's callbacks must not keep it alive
 
         @ffi.callback("void(enum nvdp_log_level, const char *, void *)")
         def tell(level: int, message: Any, _user: Any) -> None:
-            log.log(_LEVELS[min(level, 3)], "%s", as_python(text(message)))
+            context = me()
+            said = text(message) if context is None else context._named(text(message))
+            log.log(_LEVELS[min(level, 3)], "%s", as_python(said))
 
         @ffi.callback("void(const struct nvdp_progress *, void *)")
         def report(progress: Any, _user: Any) -> None:
@@ -211,10 +218,15 @@ class Context:
         self._lock = threading.Lock()
         _contexts.add(self)
 
+    def _named(self, message: str) -> str:
+        for path, name in self.names.items():
+            message = message.replace(path, name)
+        return _NO_FILE.sub(lambda found: f"{found[1]} of this encoder" if found[1] else "a call that kept no file", message)
+
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         status = function(*arguments)
         if status != 0:
-            raise error(status, text(lib.nvdp_context_error(self.pointer)))
+            raise error(status, self._named(text(lib.nvdp_context_error(self.pointer))))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(context, *arguments); raises an error if it fails."""
@@ -301,6 +313,18 @@ class Context:
     def set_threads(self, threads: int | None) -> None:
         if threads is not None:
             self.call(lib.nvdp_context_set_threads, threads)
+
+
+@contextmanager
+def scratch(context: Context, files: Mapping[str, str], paths: Mapping[str, str] = {}) -> Iterator[Path]:
+    """Yields a temporary folder that only its owner can read. Messages of the context name its files, and other paths, as given."""
+    with tempfile.TemporaryDirectory(prefix="nvdp-") as folder:
+        before = context.names
+        context.names = {**before, **paths, **{os.path.join(folder, file): name for file, name in files.items()}, folder: "a temporary folder"}
+        try:
+            yield Path(folder)
+        finally:
+            context.names = before
 
 
 def _after_fork() -> None:
@@ -463,6 +487,18 @@ def from_json(source: str) -> Record:
         return Record((key, numbers.get(value, value) if isinstance(value, str) else value) for key, value in pairs)
 
     return json.loads(source, object_pairs_hook=read)
+
+
+def typed(kind: type[Any], found: Mapping[str, Any]) -> Any:
+    """Returns a JSON object of the library as its class in results.py, and so its parts."""
+    made = kind(found)
+    for key, name in getattr(kind, "PARTS", {}).items():
+        inner, value = vars(sys.modules[kind.__module__])[name], made.get(key)
+        if isinstance(value, Mapping):
+            made[key] = typed(inner, value)
+        elif isinstance(value, list):
+            made[key] = [typed(inner, one) if isinstance(one, Mapping) else one for one in value]
+    return made
 
 
 # --- arrays ---

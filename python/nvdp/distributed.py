@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,11 @@ from ._lib import (
 from .results import Verification
 from .runs import PERSON, Run
 from .shared import verify
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import PartitionArguments
 
 _BUSY, _WAIT = "another process has held it", 3600  # the ledger's lock, in seconds
 _OWN = ("input", "split", "splits", "data", "limit", "out", "model_id", "model_out", "card", "overwrite", "no_ledger", "ledger", "ledger_key",
@@ -162,7 +167,8 @@ class ReleaseFunction:
         end = time.monotonic() + _WAIT
         while True:
             try:
-                self.run.export(None, shard, input=source, ledger=ledger, ledger_key=ledger_key, model_id=self.id, **columns, **self._options)
+                given: dict[str, Any] = {"input": source, "ledger": ledger, "ledger_key": ledger_key, "model_id": self.id, **columns, **self._options}
+                self.run.export(None, shard, **given)
                 return
             except NvdpError as reason:
                 if shard.exists():  # another worker had the same partition: its samples were counted twice
@@ -191,7 +197,7 @@ class ReleaseFunction:
 
 def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *, text: str = "text", label: str | None = None,
                      pair: str | None = None, person: str | None = None, row: str | None = None, ledger: str | PathLike[str] | None = None,
-                     ledger_key: str | PathLike[str] | None = None, threads: int | None = None, **options: Any) -> ReleaseFunction:  # fmt: skip
+                     ledger_key: str | PathLike[str] | None = None, threads: int | None = None, **options: Unpack[PartitionArguments]) -> ReleaseFunction:  # fmt: skip
     """Returns a function that releases a partition of texts into a file of the folder `out` (ReleaseFunction).
 
     run: a finished run. out: the folder. All workers must reach run, folder and ledger under the same paths.
@@ -208,9 +214,10 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
     for name in options:
         if name in _OWN:
             raise NvdpValueError(f"{name}: expected an option of a partition's file, found one that the function sets itself")
-    if options.get("sign") is not None:
-        options["sign"] = absolute(options["sign"], "sign")
-    Context().config("export", options)  # refuses unknown names and values before any partition
+    given: dict[str, Any] = dict(options)
+    if given.get("sign") is not None:
+        given["sign"] = absolute(given["sign"], "sign")
+    Context().config("export", given)  # refuses unknown names and values at once
     folder = Path(absolute(out, "out"))
     book = Path(absolute(ledger, "ledger")) if ledger is not None else run.path / "ledger"
     secret = absolute(ledger_key, "ledger_key") if ledger_key is not None else f"{book}.key"
@@ -222,4 +229,4 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
     key, model = _secret(beside, f"{secrets.token_hex(32)} {run.info.fingerprint}").split()
     if model != run.info.fingerprint:
         raise NvdpValueError(f"{folder}: expected a new folder or a release of the run {run.path}, found a release of another model")
-    return ReleaseFunction(run, folder, id, key, (text, label, pair, person, row), (str(book), secret), options)
+    return ReleaseFunction(run, folder, id, key, (text, label, pair, person, row), (str(book), secret), given)

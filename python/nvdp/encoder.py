@@ -6,14 +6,21 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._lib import Context, NvdpError, absolute, array, as_asked, chunks, ffi, lib, pointer, rebuild, record, result_of, stream, text_list, text_pairs
+from ._lib import Context, NvdpError, NvdpValueError, absolute, array, as_asked, chunks, ffi, lib, log, pointer, rebuild, record, result_of, stream, text_list, text_pairs
 from ._progress import counting
 from .results import EncoderInfo
 from .tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import EncodeArguments, EncoderArguments
+
+_POOLS = "mean, cls, max, mean_sqrt_len_tokens, weightedmean, lasttoken, none"
 
 
 class Encoder:
@@ -21,10 +28,11 @@ class Encoder:
     reg.
 
     options: max_length, pool ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "none"), normalize
-    ("yes", "no"), batch; the defaults come from the directory. threads: number of threads; None: one per processor.
+    ("yes", "no"), batch; the defaults come from the directory, and pool="mean" where the directory has none, which a warning tells.
+    threads: number of threads; None: one per processor.
     """
 
-    def __init__(self, model: str | PathLike[str], *, threads: int | None = None, **options: object):
+    def __init__(self, model: str | PathLike[str], *, threads: int | None = None, **options: Unpack[EncoderArguments]):
         self._context = Context()
         self._context.set_threads(threads)
         self.path = absolute(model, "model")
@@ -33,6 +41,11 @@ class Encoder:
         self._pointer = self._context.make("struct nvdp_encoder", lib.nvdp_encoder_free, lib.nvdp_encoder_load, config)
         out = result_of("struct nvdp_encoder_info")
         lib.nvdp_encoder_describe(self._pointer, out)
+        if out.vector_size == 0 and options.get("pool") in (None, "auto"):
+            log.warning("%s: the folder states no pooling: vectors are means of the tokens' states (pool mean; others: %s)", self.path, _POOLS[6:])
+            config = self._context.config("encoder", {"model": self.path, **options, "pool": "mean"})
+            self._pointer = self._context.make("struct nvdp_encoder", lib.nvdp_encoder_free, lib.nvdp_encoder_load, config)
+            lib.nvdp_encoder_describe(self._pointer, out)
         self.info: EncoderInfo = record(out[0])
         """hidden_size d, max_length, pooling, normalized, fingerprint, vector_size p, prompt."""
         self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer),
@@ -50,6 +63,8 @@ class Encoder:
         return self.info.vector_size or self.info.hidden_size
 
     def _run(self, texts: Any, pairs: Any, pooled: bool, prompt: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        if pooled and not self.info.vector_size:
+            raise NvdpValueError(f"pool: expected a pooling for vectors of texts, found none; the choices are {_POOLS}")
         before = self.info.prompt if prompt is None else prompt
         if pooled and before:
             texts = [before + text for text in text_list(texts)]
@@ -90,14 +105,16 @@ class Encoder:
         vectors = np.concatenate(parts) if parts else self._run([], None, True)[0]
         return as_asked(vectors, one, *asked)
 
-    def encode_query(self, texts: str | Iterable[str], **options: Any) -> Any:
+    def encode_query(self, texts: str | Iterable[str], **options: Unpack[EncodeArguments]) -> Any:
         """Returns [N, p] vectors of queries, as encode(), behind the folder's prompt "query" if it has one. options: as of encode()."""
-        return self.encode(texts, **{"prompt": self.prompts.get("query"), **options})
+        given: dict[str, Any] = {"prompt": self.prompts.get("query"), **options}
+        return self.encode(texts, **given)
 
-    def encode_document(self, texts: str | Iterable[str], **options: Any) -> Any:
+    def encode_document(self, texts: str | Iterable[str], **options: Unpack[EncodeArguments]) -> Any:
         """Returns [N, p] vectors of documents, as encode(), behind the folder's prompt "document", "passage" or "corpus" if it has one."""
         prompt = next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), None)
-        return self.encode(texts, **{"prompt": prompt, **options})
+        given: dict[str, Any] = {"prompt": prompt, **options}
+        return self.encode(texts, **given)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> np.ndarray:
         """Returns the [N, M] cosines of [N, p] and [M, p] vectors without noise, or their products if the folder's similarity_fn_name is
@@ -128,7 +145,7 @@ class Encoder:
                 found.update(json.loads(path.read_text("utf-8")))
         return found
 
-    def encode_iter(self, texts: Iterable[str], *, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
+    def encode_iter(self, texts: Iterable[str], *, chunk_size: int = 4096, **options: Unpack[EncodeArguments]) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""
         for (chunk,) in chunks([stream(texts, "texts", "str")], chunk_size, "chunk_size"):
             yield from self.encode(chunk, **options)

@@ -55,56 +55,63 @@ def renyi_dirichlet(order: float, alpha_p: Any, alpha_q: Any) -> Any:
 def renyi_discrete(order: float, log_p: Any, log_q: Any) -> Any:
     """Computes D_order(P || Q) between distributions over n outcomes (van Erven & Harremoes 2014, Eq. 1).
 
-    log_p, log_q: [..., n] log probabilities; -inf for probability 0. Returns nats, [...] or a float.
+    log_p, log_q: [..., n] log probabilities, none above 0; -inf for probability 0. Returns nats, [...] or a float.
     """
+    for name, values in ("log_p", array(log_p)), ("log_q", array(log_q)):
+        if (values > 1e-9).any():
+            raise NvdpValueError(f"{name}: expected log probabilities, none above 0, found {values.max():g}; numpy.log() of probabilities gives them")
     return _rows(lib.nvdp_renyi_discrete, order, (log_p, log_q), "renyi_discrete")
 
 
-def renyi_laplace(order: float, dim: int, distance: Any) -> Any:
-    """Computes D_order, in nats, between densities ~ exp(-eta |y - x|) in dim dimensions.
-    distance: [...] eta |x - x'|."""
-    distances = array(distance)
-    found = [lib.nvdp_renyi_laplace(order, dim, one) for one in distances.ravel()]
-    return _checked(np.reshape(found, distances.shape), "renyi_laplace")
+def _each(function: Callable[..., float], name: str, *arguments: Any) -> Any:
+    """Returns function(*numbers) for arrays that broadcast: an array, or a float."""
+    return _checked(np.vectorize(function, otypes=[float])(*(array(one, name=name) for one in arguments)), name)
 
 
-def renyi_subsampled(order: float, noise: float, rate: float) -> float:
-    """Computes D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov,
-    Talwar & Zhang 2019), in nats. order: above 1."""
-    return _checked(lib.nvdp_renyi_subsampled(order, noise, rate), "renyi_subsampled")
+def renyi_laplace(order: Any, dim: int, distance: Any) -> Any:
+    """Computes D_order between densities ~ exp(-eta |y - x|) in dim dimensions; distance: [...] eta |x - x'|. Nats."""
+    return _each(lambda order, distance: lib.nvdp_renyi_laplace(order, dim, distance), "renyi_laplace", order, distance)
 
 
-def renyi_sequence_bound(order: float, radius: float) -> float:
+def renyi_subsampled(order: Any, noise: Any, rate: Any) -> Any:
+    """Computes D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov, Talwar
+    & Zhang 2019); order above 1. Nats. Arrays broadcast.
+    """
+    return _each(lib.nvdp_renyi_subsampled, "renyi_subsampled", order, noise, rate)
+
+
+def renyi_sequence_bound(order: Any, radius: Any) -> Any:
     """Bounds the divergence of any two texts if the noise is N(0, 1) and all means of a text together have norm at most
-    `radius`: order (2 radius)^2 / 2 nats."""
-    return _checked(lib.nvdp_renyi_sequence_bound(order, radius), "renyi_sequence_bound")
+    `radius`: order (2 radius)^2 / 2 nats. Arrays broadcast.
+    """
+    return _each(lib.nvdp_renyi_sequence_bound, "renyi_sequence_bound", order, radius)
 
 
-def renyi_epsilon(order: float, divergence: float, delta: float) -> float:
-    """Converts a Renyi divergence of one order above 1 to epsilon at delta (Canonne, Kamath & Steinke 2020), nats."""
-    return _checked(lib.nvdp_renyi_epsilon(order, divergence, delta), "renyi_epsilon")
+def renyi_epsilon(order: Any, divergence: Any, delta: Any) -> Any:
+    """Converts a Renyi divergence of one order above 1 to epsilon at delta (Canonne, Kamath & Steinke 2020), nats. Arrays broadcast."""
+    return _each(lib.nvdp_renyi_epsilon, "renyi_epsilon", order, divergence, delta)
 
 
-def renyi_probability_bound(order: float, divergence: float, chance: float) -> float:
+def renyi_probability_bound(order: Any, divergence: Any, chance: Any) -> Any:
     """Returns the largest probability under P of an event with probability `chance` under Q, if D_order(P || Q) is at
     most `divergence` nats. Two uses: the true positive rate of a test at false positive rate `chance`, and the success
     of identifying one of N texts, with chance 1/N."""
-    return _checked(lib.nvdp_renyi_probability_bound(order, divergence, chance), "renyi_probability_bound")
+    return _each(lib.nvdp_renyi_probability_bound, "renyi_probability_bound", order, divergence, chance)
 
 
-def gdp_delta(mu: float, epsilon: float) -> float:
-    """Computes delta(epsilon) of N(mu, 1) against N(0, 1) (Balle & Wang 2018)."""
-    return _checked(lib.nvdp_gdp_delta(mu, epsilon), "gdp_delta")
+def gdp_delta(mu: Any, epsilon: Any) -> Any:
+    """Computes delta(epsilon) of N(mu, 1) against N(0, 1) (Balle & Wang 2018). Arrays broadcast."""
+    return _each(lib.nvdp_gdp_delta, "gdp_delta", mu, epsilon)
 
 
-def gdp_epsilon(mu: float, delta: float) -> float:
-    """Returns the smallest epsilon >= 0, in nats, with gdp_delta(mu, epsilon) <= delta."""
-    return _checked(lib.nvdp_gdp_epsilon(mu, delta), "gdp_epsilon")
+def gdp_epsilon(mu: Any, delta: Any) -> Any:
+    """Returns the smallest epsilon >= 0, in nats, with gdp_delta(mu, epsilon) <= delta. Arrays broadcast."""
+    return _each(lib.nvdp_gdp_epsilon, "gdp_epsilon", mu, delta)
 
 
-def gdp_mu(epsilon: float, delta: float) -> float:
-    """Returns the largest mu with gdp_delta(mu, epsilon) <= delta."""
-    return _checked(lib.nvdp_gdp_mu(epsilon, delta), "gdp_mu")
+def gdp_mu(epsilon: Any, delta: Any) -> Any:
+    """Returns the largest mu with gdp_delta(mu, epsilon) <= delta. Arrays broadcast."""
+    return _each(lib.nvdp_gdp_mu, "gdp_mu", epsilon, delta)
 
 
 # --- the guess bound ---
@@ -119,11 +126,7 @@ def guess_bound(baseline: Any, clip: Any, releases: int = 1, dim: int | None = N
     baseline and clip broadcast. Returns probabilities, an array or a float. The bound is an average over texts and
     noise; a single guess can be nearly certain.
     """
-    b, c = np.broadcast_arrays(array(baseline), array(clip))
-    found = np.empty(b.shape)
-    for i in np.ndindex(b.shape):
-        found[i] = lib.nvdp_guess_bound(b[i], c[i], releases, dim or 0)
-    return _checked(found, "guess_bound")
+    return _each(lambda b, c: lib.nvdp_guess_bound(b, c, releases, dim or 0), "guess_bound", baseline, clip)
 
 
 def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
@@ -133,17 +136,13 @@ def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
     The bound holds if the attacker knows nothing else about the text; guess_bound() of the baseline covers other
     knowledge.
     """
-    p, c = np.broadcast_arrays(array(prior), array(clip))
-    found = np.empty(p.shape)
-    for i in np.ndindex(p.shape):
-        found[i] = lib.nvdp_guess_attribute(p[i], c[i], releases)
-    return _checked(found, "guess_attribute")
+    return _each(lambda p, c: lib.nvdp_guess_attribute(p, c, releases), "guess_attribute", prior, clip)
 
 
-def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | None = None) -> float:
+def guess_clip(baseline: Any, target: Any, releases: int = 1, dim: int | None = None) -> Any:
     """Returns the largest clip, in standard deviations of the noise, with guess_bound(baseline, clip, releases, dim) <=
     target."""
-    return _checked(lib.nvdp_guess_clip(baseline, target, releases, dim or 0), "guess_clip")
+    return _each(lambda b, t: lib.nvdp_guess_clip(b, t, releases, dim or 0), "guess_clip", baseline, target)
 
 
 # --- the exact loss of a pair ---
@@ -210,10 +209,10 @@ class ExactLoss:
         found = points[: epsilons.size, 1].reshape(epsilons.shape).copy()  # column 1 is delta
         return found if found.ndim else float(found)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Any) -> Any:
         """Returns the smallest epsilon >= 0, in nats, whose delta of P against Q is at most the given delta; +inf if P
         and Q are always distinguishable."""
-        return self._number(lib.nvdp_exact_epsilon, delta)
+        return _each(lambda one: self._number(lib.nvdp_exact_epsilon, one), "epsilon", delta)
 
     def trade_off(self, fpr: float) -> ExactPoint:
         """Returns the best test at a false positive rate; no other test has a larger `tpr`."""
@@ -221,10 +220,10 @@ class ExactLoss:
         self._context.call(lib.nvdp_exact_trade_off, self._pointer, fpr, out)
         return record(out[0])
 
-    def gdp(self, delta: float) -> float:
+    def gdp(self, delta: Any) -> Any:
         """Returns the smallest mu of Gaussian DP (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below
         delta(epsilon) of P against Q, for deltas of at least the given delta."""
-        return self._number(lib.nvdp_exact_gdp, delta)
+        return _each(lambda one: self._number(lib.nvdp_exact_gdp, one), "gdp", delta)
 
 
 # --- Bayesian DP ---
@@ -341,13 +340,13 @@ class Accountant:
         shared().call(function, run[0], *arguments, out)
         return out[0]
 
-    def epsilon(self, delta: float) -> float:
-        """Computes an upper bound of epsilon at a delta, nats."""
-        return self._ask("double", lib.nvdp_account_epsilon, delta, self._kind)
+    def epsilon(self, delta: Any) -> Any:
+        """Computes an upper bound of epsilon at a delta, nats: [...] or a float."""
+        return _each(lambda one: self._ask("double", lib.nvdp_account_epsilon, one, self._kind), "epsilon", delta)
 
-    def delta(self, epsilon: float) -> float:
-        """Computes an upper bound of delta at an epsilon, by the privacy loss distribution."""
-        return self._ask("double", lib.nvdp_account_delta, epsilon)
+    def delta(self, epsilon: Any) -> Any:
+        """Computes an upper bound of delta at an epsilon, by the privacy loss distribution: [...] or a float."""
+        return _each(lambda one: self._ask("double", lib.nvdp_account_delta, one), "delta", epsilon)
 
     def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> ExampleRisk:
         """Computes upper bounds for attacks on one training example: `mu`, `replaced_epsilon`, `membership` (success of

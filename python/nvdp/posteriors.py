@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from operator import index
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, freed, items, lib, pointer, rebuild, result_of, text, view
 from .measures import ExactLoss, _checked
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import PairsArguments, PrivacyArguments
 
 
 def _parts(part: Any, dimensions: int, name: str) -> list[np.ndarray] | None:
@@ -163,7 +168,7 @@ class Posteriors:
         loss._again = Posteriors.exact, (self, i, j, releases)
         return loss
 
-    def pairs(self, order: float = 1.1, **options: Any) -> tuple[np.ndarray, Record]:
+    def pairs(self, order: float = 1.1, **options: Unpack[PairsArguments]) -> tuple[np.ndarray, Record]:
         """Measures the divergences of all ordered pairs. Returns a matrix [N, N] in nats, with row P, column Q and NaN
         for pairs that are not adjacent, and a summary (max, mean, quantiles of `sum`, `per_component`,
         `per_component_dim`).
@@ -176,7 +181,7 @@ class Posteriors:
                                      pointer(matrix, writable=True))  # fmt: skip
         return matrix, found
 
-    def privacy(self, **options: Any) -> Record:
+    def privacy(self, **options: Unpack[PrivacyArguments]) -> Record:
         """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats.
         Returns the report of `nvdp privacy --json`. `rd` and `bound` are for one sample of a text; `epsilon`, `exact`,
         `bdp`, `linkage` and `guess` are for `releases` samples together. Only `bound` holds for other texts.
@@ -186,7 +191,7 @@ class Posteriors:
         config = self._context.config("privacy", options)
         report = freed("struct nvdp_privacy_report")
         self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
-        self._context.call(lib.nvdp_linkage_measure, self._pointer, report.bdp.releases, 1000, int(options.get("seed", 1)), report.linkage)
+        self._context.call(lib.nvdp_linkage_measure, self._pointer, report.bdp.releases, 1000, int(options.get("seed") or 1), report.linkage)
         return self._context.json(report)
 
     def _linkage(self, releases: int, texts: int, seed: int) -> Any:

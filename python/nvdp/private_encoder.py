@@ -18,21 +18,21 @@ from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
 import numpy as np
 
 from ._lib import NvdpError, NvdpValueError, Record, absolute, as_asked, chunks, converted, stream, text_list, text_pairs
 from ._progress import Progress, showing
 from ._similarity import Similarity, similarity
-from .results import Evaluation
+from .results import Certificate, Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
 from .shared import Shared
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .training_options import Arguments
+    from .training_options import Arguments, PrivateEncodeArguments, ShardArguments, EvaluateArguments, PredictArguments, PrivacyArguments, ReleaseArguments
 
 _MOVED = b"nvdp ledger moved\n"
 """The first line of a ledger's file if the ledger is elsewhere; the path follows. The library refuses to release by it."""
@@ -63,11 +63,6 @@ class _Folder:
 
 class PrivateEncoder:
     """An encoder with a bottleneck: what leaves it is one random sample per text, drawn with noise of the operating system.
-
-        encoder = nvdp.PrivateEncoder.from_pretrained("models/minilm").fit(texts, labels, certified_epsilon=8)
-        vectors = encoder.encode(new_texts)                # [N, p], noisy: each call gives away one sample of each text
-        shared = encoder.release(new_texts, "shared.h5")   # the whole samples, as a file with its statement
-        encoder.save_pretrained("mine")
 
     encode() and release() are releases. The ledger counts every sample of every text before it is drawn, and a text beyond its
     budget (one sample, or `certified_releases`) is refused with NvdpError, status ERR_STATE. The refusal is for the owner of the texts:
@@ -179,7 +174,7 @@ class PrivateEncoder:
 
     def release(self, texts: Iterable[str], out: str | PathLike[str] | None = None, *, pairs: Iterable[str] | None = None,
                 labels: Iterable[Any] | None = None, samples: int = 1, batch_size: int = 32, show_progress_bar: bool | None = None,
-                **options: Any) -> Shared:  # fmt: skip
+                **options: Unpack[ReleaseArguments]) -> Shared:  # fmt: skip
         """Gives away `samples` random samples of each text: draws them, counts them in the ledger, and returns them as a shared file.
 
         out: the file: .h5, .safetensors or .parquet; None: a temporary one, which lasts as long as the result (Shared.save keeps it).
@@ -191,12 +186,13 @@ class PrivateEncoder:
         kept = _Folder() if out is None else None
         path = absolute(out, "out") if out is not None else os.path.join(kept.path, "shared.h5") if kept else ""
         with showing(self.run._context, show_progress_bar):
-            self.run.export(texts, path, pairs=pairs, labels=labels, **{"samples": samples, "batch": batch_size, "measure_texts": 2, **options})
+            given: dict[str, Any] = {"samples": samples, "batch": batch_size, "measure_texts": 2, **options}
+            self.run.export(texts, path, pairs=pairs, labels=labels, **given)
         return Shared(path)._keep(kept)
 
     def release_shards(self, texts: Iterable[str], folder: str | PathLike[str], *, pairs: Iterable[str] | None = None,
                        labels: Iterable[Any] | None = None, persons: Iterable[str | None] | None = None, shard_size: int = 65536,
-                       first_shard: int = 0, ending: str = "h5", show_progress_bar: bool | None = None, **options: Any) -> list[Path]:  # fmt: skip
+                       first_shard: int = 0, ending: str = "h5", show_progress_bar: bool | None = None, **options: Unpack[ShardArguments]) -> list[Path]:  # fmt: skip
         """Gives away one sample per text of any iterable, a generator too, in files of `shard_size` texts: FOLDER/shard-00000.h5 ...
         Returns the files. Memory: one shard of texts and vectors. All shards are counted in one ledger.
 
@@ -214,7 +210,8 @@ class PrivateEncoder:
         for number, chunk in enumerate(chunks(columns, shard_size, "shard_size"), first_shard):
             path = place / f"shard-{number:05d}.{ending.lstrip('.')}"
             try:
-                self.release(chunk[0], path, show_progress_bar=show_progress_bar, **dict(zip(parts, chunk[1:])), **options)
+                given: dict[str, Any] = {**dict(zip(parts, chunk[1:])), **options}
+                self.release(chunk[0], path, show_progress_bar=show_progress_bar, **given)
             except NvdpError as reason:
                 raise type(reason)(f"{path}: {reason}; released before: {len(made)} shards", reason.status) from None
             made.append(path)
@@ -224,7 +221,7 @@ class PrivateEncoder:
                pooling: Optional[str] = "mean", normalize_embeddings: bool = False, convert_to_numpy: bool = True,
                convert_to_tensor: bool = False, dtype: Any = None, truncate_dim: int | None = None, precision: str = "float32",
                prompt: str | None = None, show_progress_bar: bool | None = None, budget_samples: int = 0,
-               duplicates: Optional[str] = None) -> Any:  # fmt: skip
+               duplicates: Optional[Literal["refuse", "each"]] = None) -> Any:  # fmt: skip
         """Gives away one random sample of each row, as a vector: [N, p] float32, or [p] for a str.
 
         The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
@@ -261,11 +258,11 @@ class PrivateEncoder:
             return found[0] if one else found
         return as_asked(shared.mean()[:, 0], one, *asked)
 
-    def encode_document(self, sentences: str | Iterable[str], **options: Any) -> Any:
+    def encode_document(self, sentences: str | Iterable[str], **options: Unpack[PrivateEncodeArguments]) -> Any:
         """Gives away one random sample of each row, as encode(): [N, p] float32, or [p] for a str. options: as of encode()."""
         return self.encode(sentences, **options)
 
-    def encode_query(self, sentences: str | Iterable[str], *, noise: bool = True, **options: Any) -> Any:
+    def encode_query(self, sentences: str | Iterable[str], *, noise: bool = True, **options: Unpack[PrivateEncodeArguments]) -> Any:
         """Returns a vector of each query: [N, p] float32, or [p] for a str. Whoever sees the vector learns about the query, so it is a release as
         encode(), and the ledger counts it: the same query again needs budget_samples.
 
@@ -312,7 +309,7 @@ class PrivateEncoder:
         """Returns p, the length of a vector, as sentence-transformers names it."""
         return self.dim
 
-    def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
+    def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Unpack[PrivateEncodeArguments]) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode().
         Each chunk is a release: a text that stands in several chunks needs budget_samples."""
         for (chunk,) in chunks([stream(sentences, "sentences", "str")], chunk_size, "chunk_size"):
@@ -343,28 +340,28 @@ class PrivateEncoder:
         useful. Samples beyond that, by budget_samples or in several rows, add up: nvdp.verify with the ledger has their sum."""
         return self.run.guarantee
 
-    def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:
+    def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Unpack[PredictArguments]) -> np.ndarray:
         """Returns the [N] classes, or scores, of texts, for their owner: not a release. options: samples, seed, batch (Run.predict)."""
         found = self.run.predict(texts, pairs, **options)
         return np.array([one.get("label", one.get("score")) for one in found])
 
-    def predict_proba(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:
+    def predict_proba(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Unpack[PredictArguments]) -> np.ndarray:
         """Returns [N, C] probabilities of the classes in `labels`, for the owner of the texts: not a release."""
         if self.labels is None:
             raise NvdpError("predict_proba: expected an encoder of classes, found one of scores; use predict", "ERR_UNSUPPORTED")
         found = self.run.predict(texts, pairs, **options)
         return np.array([list(one.probabilities.values()) for one in found]).reshape(-1, len(self.labels))
 
-    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, **options: Any) -> Evaluation:
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, **options: Unpack[EvaluateArguments]) -> Evaluation:
         """Scores the classifier on texts, or on the texts held out in training (Run.evaluate)."""
         return self.run.evaluate(texts, labels, pairs, **options)
 
-    def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, **options: Any) -> Record:
+    def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, **options: Unpack[PrivacyArguments]) -> Record:
         """Measures the privacy of texts, or of the texts held out in training, in nats (Run.privacy). `guarantee` and
         certificate() say what is proven over all texts, seen or not."""
         return self.run.privacy(texts, pairs, **options)
 
-    def certificate(self, **options: Any) -> Record:
+    def certificate(self, **options: Unpack[PrivacyArguments]) -> Certificate:
         """Returns the proven guarantee over all texts: `epsilon` at `delta` for `releases` samples of a text (one by default), `theorem`,
         `statement` ... (Run.certificate)."""
         return self.run.certificate(**options)

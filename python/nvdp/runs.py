@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, as_python, c_text, check_callback, check_ended, ffi, freed, from_json, items, lib, owned_text,
-    rebuild, record, result_of, shared, text, text_list, text_pairs,
+    Context, NvdpError, NvdpValueError, Record, Result, absolute, as_python, c_text, check_callback, check_ended, ffi, freed, from_json, items, lib, owned_text,
+    rebuild, record, result_of, scratch, shared, text, text_list, text_pairs, typed,
 )  # fmt: skip
 from ._progress import Progress, showing
 from .posteriors import Posteriors
-from .results import Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
+from .results import Certificate, Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
 from .shared import _export
 from .tokenizer import Tokenizer
@@ -34,7 +34,7 @@ from .tokenizer import Tokenizer
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .training_options import Arguments
+    from .training_options import Arguments, AttackArguments, EvaluateArguments, ExportArguments, PrivacyArguments, RunArguments, SanitizeArguments, TextPrivacyArguments
 
 KeepTexts = Union[bool, Literal["dev"]]
 
@@ -442,7 +442,8 @@ def presets() -> dict[str, Record]:
 
 def options(kind: str = "train") -> list[Record]:
     """Returns the options of a kind of work: "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder". Each has
-    name, type, help, default_value, unit, min, max, group."""
+    name, type, help, default_value, unit, min, max, group.
+    """
     config = shared().config(kind, {})
     found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
     for one in found:
@@ -495,7 +496,7 @@ def measured(context: Context, kind: str, function: Callable[..., int], config: 
     return context.json(report)
 
 
-def text_privacy(**options: Any) -> Record:
+def text_privacy(**options: Unpack[TextPrivacyArguments]) -> Record:
     """Measures the original texts of a task under a token-by-token mechanism: all pairs, exact, in nats; as
     `nvdp privacy --sanitizer M --json`.
 
@@ -506,7 +507,7 @@ def text_privacy(**options: Any) -> Record:
     return measured(context, "dchi", lib.nvdp_text_privacy, context.config("text-privacy", options))
 
 
-def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> SanitizeResult:
+def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Unpack[SanitizeArguments]) -> SanitizeResult:
     """Privatizes a task's files, or a text file, token by token, as `nvdp sanitize` does. Returns counts, deniability, `statement`.
 
     out: output directory or file; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed
@@ -521,13 +522,54 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
     return record(found[0])
 
 
+def attack(kind: str, target: Any = None, *, public: Any = None, shared: Any = None, progress: Progress = None, threads: int | None = None,
+           **options: Unpack[AttackArguments]) -> Record:  # fmt: skip
+    """Measures what an attacker learns, as `nvdp attack --kind`: the numbers of its JSON, and `verdict`, a sentence if they exceed what is
+    proven, else "".
+
+    kind: "pair", "reidentify", "nearest", "token", "language", "informed", "bag", "attribute", "invert", "membership", "summary", "exposure".
+    target: a Run or its folder, Posteriors, or for "exposure" a model's folder. shared: the samples to attack, a Shared or a file; None: newly
+    drawn ones. public: texts that the attacker has, or a file of them. options: prior, split, limit, seed, delta ... (`nvdp attack --help=all`).
+    """
+    context, info, i = _context(threads), result_of("struct nvdp_attack_info"), 0
+    context.call(lib.nvdp_attack_describe, i, info)
+    while text(info.name) != kind and i + 1 < info.attacks:
+        i += 1
+        context.call(lib.nvdp_attack_describe, i, info)
+    with scratch(context, {"public.jsonl": "public", "target.h5": "target"}) as folder, showing(context, progress):
+        given: dict[str, Any] = {"kind": kind, **options}
+        if isinstance(target, Posteriors):
+            given["posteriors"] = folder / "target.h5"
+            target.save(given["posteriors"])
+        elif target is not None:
+            given["model" if info.target == lib.NVDP_ATTACK_MODEL else "run"] = absolute(getattr(target, "path", target), "target")
+        if public is not None and not isinstance(public, (str, PathLike)):
+            column = Run(given["run"]).config["columns"].get("text") if "run" in given else None
+            _write_table(folder / "public.jsonl", text_list(public, "public", some=True), None, None, names=(column or "text",))
+            public = folder / "public.jsonl"
+        given.update(public=public, shared=None if shared is None else absolute(getattr(shared, "path", shared), "shared"))
+        made = context.make("struct nvdp_attack_result", lib.nvdp_attack_free, lib.nvdp_attack, context.config("attack", given))
+        found, out = context.json(made), ffi.new("char **")
+        context.call(lib.nvdp_attack_verdict, made, out)
+        return Record({"kind": kind, **found}, verdict=owned_text(out[0]))
+
+
 # --- a run ---
 
 
-def _scores(scores: Mapping[str, Any]) -> Scores:
+def scores_of(scores: Mapping[str, Any]) -> Scores:
     found = Scores(scores)
     found.metrics = Record((name, Metric(one)) for name, one in found.metrics.items())
     return found
+
+
+class Prediction(Result):
+    """The prediction of a text: a class with probabilities by class, or a score."""
+
+    label: Any
+    probability: float
+    probabilities: dict[Any, float]
+    score: float
 
 
 class Run:
@@ -595,7 +637,7 @@ class Run:
         """The result of training, as in result.json; `test`: scores on the dev file."""
         check_ended(self.path)
         found = TrainResult(from_json((self.path / "result.json").read_text("utf-8")))
-        found.test = _scores(found.test)
+        found.test = scores_of(found.test)
         return found
 
     @property
@@ -659,7 +701,7 @@ class Run:
         model = self._model
         return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(model), (getattr, (self, "tokenizer")), model)
 
-    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Any) -> Evaluation:
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Unpack[EvaluateArguments]) -> Evaluation:
         """Scores the model with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
 
         texts: with labels, and with pairs if the run reads pairs; or a split of the run's data, as a str: "dev", "train",
@@ -669,11 +711,11 @@ class Run:
         if isinstance(texts, str):
             texts, split = None, texts
         out = freed("struct nvdp_evaluation")
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch(self._context, {"test.jsonl": "texts"}) as folder:
             if texts is not None:
                 if labels is None:
                     raise NvdpValueError("labels: expected a label per text, found none")
-                self._write(Path(folder, "test.jsonl"), *text_pairs(texts, pairs, some=True), labels)
+                self._write(folder / "test.jsonl", *text_pairs(texts, pairs, some=True), labels)
                 options, split = {**options, "data": folder}, "test"
             elif labels is not None or pairs is not None:
                 raise NvdpValueError("texts: expected texts with labels or pairs, found none")
@@ -681,11 +723,11 @@ class Run:
             self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
         scores = self._context.json(out.scores, b"file")
-        found["scores"] = _scores(scores)
+        found["scores"] = scores_of(scores)
         return found
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
-                batch: int = 32) -> list[Record]:  # fmt: skip
+                batch: int = 32) -> list[Prediction]:  # fmt: skip
         """Returns {label, probability, probabilities} or {score} of each text, averaged over `samples` draws of the bottleneck's noise.
         Not private, because the seed repeats the noise; use `export` for samples that are shared."""
         first, second = text_pairs(texts, pairs)
@@ -697,7 +739,7 @@ class Run:
         options = {"samples": samples, "probabilities": True, "seed": seed, "batch": batch}
         lines = self._lines_of_file(first, second, options) if self._privatized() else self._lines(first, second, options)
         # labels are texts: "nan" is not a number, and U+2028 does not end a line
-        label, found = self._once("label", lambda: self._label), [json.loads(line, object_pairs_hook=Record) for line in lines.splitlines()]
+        label, found = self._once("label", lambda: self._label), [json.loads(line, object_pairs_hook=Prediction) for line in lines.splitlines()]
         for one in found:
             del one["index"]
             if "label" in one:
@@ -722,8 +764,8 @@ class Run:
 
     def _lines_of_file(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
         """Predicts with the program's function, which privatizes the texts as the run did."""
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "texts"), Path(folder, "predictions")
+        with scratch(self._context, {"texts": "texts", "predictions": "predictions"}) as folder:
+            source, target = folder / "texts", folder / "predictions"
             rows = zip(texts) if pairs is None else zip(texts, pairs)
             source.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
             config = self._context.config("predict", {"run": self.path, "input": source, "out": target, **options})
@@ -731,7 +773,7 @@ class Run:
             return target.read_bytes()
 
     def posteriors(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
-                   batch: int = 32, **options: Any) -> Posteriors:  # fmt: skip
+                   batch: int = 32, **options: Unpack[RunArguments]) -> Posteriors:  # fmt: skip
         """Computes the posteriors of texts, or of a split of the run's data (options: data, limit, seed)."""
         if texts is None:
             config = self._context.config("run",
@@ -746,7 +788,7 @@ class Run:
         return Posteriors._of(self._context, made)
 
     def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
-                limit: int = 0, **options: Any) -> Record:  # fmt: skip
+                limit: int = 0, **options: Unpack[PrivacyArguments]) -> Record:  # fmt: skip
         """Measures the privacy of texts, or of a split of the run's data, in nats; as `nvdp privacy RUN --json`.
 
         For a run with token_noise: the original texts of the split under that noise.
@@ -764,14 +806,14 @@ class Run:
         posteriors = self.posteriors(texts, pairs) if texts is not None else self.posteriors(split=split, limit=limit)
         return posteriors.privacy(**options)
 
-    def certificate(self, **options: Any) -> Record:
+    def certificate(self, **options: Unpack[PrivacyArguments]) -> Certificate:
         """Returns the proven guarantee over all texts, seen or not, in nats: `epsilon` at `delta` for all `releases` samples of a text,
         `theorem` ("none": nothing is proven, and epsilon is inf), `statement` ...; as `nvdp privacy RUN --certify --json`.
         options: delta (1e-5), releases (1, whatever the training promised), at_epsilon."""
         config = self._context.config("privacy", options)
         found = result_of("struct nvdp_certificate")
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
-        return self._context.json(found)
+        return typed(Certificate, self._context.json(found))
 
     @property
     def _described(self) -> Record:
@@ -814,7 +856,7 @@ class Run:
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
                pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, persons: Iterable[str | None] | None = None,
-               **options: Any) -> ExportResult:  # fmt: skip
+               **options: Unpack[ExportArguments]) -> ExportResult:  # fmt: skip
         """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them to a
         file for sharing. The file has nothing else of the texts; nvdp.open(out) reads it.
 
@@ -829,15 +871,15 @@ class Run:
         `training_texts`, the exported texts that the encoder was trained on ("all", "some", "maybe"); and `privacy`, the report for
         the owner (None for fewer than 2 texts).
         """
-        with tempfile.TemporaryDirectory() as folder:
+        given: dict[str, Any] = {"run": self.path, "out": absolute(out, "out"), **options}
+        with scratch(self._context, {"texts.jsonl": "texts"}) as folder:
             if texts is not None:
-                source = Path(folder, "texts.jsonl")
-                self._write(source, *text_pairs(texts, pairs, some=True), labels, persons)
-                options.update(input=source)
+                given["input"] = folder / "texts.jsonl"
+                self._write(given["input"], *text_pairs(texts, pairs, some=True), labels, persons)
                 if persons is not None:
-                    options.update(person=PERSON)
+                    given["person"] = PERSON
                 if labels is not None:
-                    options.setdefault("with_labels", True)
+                    given.setdefault("with_labels", True)
             elif labels is not None or pairs is not None or persons is not None:
                 raise NvdpValueError("texts: expected texts with labels, pairs or persons, found none")
-            return _export(self._context, {"run": self.path, "out": absolute(out, "out"), **options})
+            return _export(self._context, given)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, lib, owned_text, pointer, rebuild, record, result_of, text, text_list
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import SanitizerArguments
 
 UNKNOWN = -1
 """The token of a word without a vector; its output is a uniform draw."""
@@ -167,13 +172,14 @@ class Sanitizer(Mechanism):
         independently of the private texts.
     """
 
-    def __init__(self, **options: Any):
+    def __init__(self, **options: Unpack[SanitizerArguments]):
         context = Context()
+        given: dict[str, Any] = dict(options)
         for name in ("model", "vectors"):
-            if options.get(name) is not None:
-                options[name] = absolute(options[name], name)
-        self._again = rebuild, (Sanitizer, (), options)
-        config = context.config("sanitizer", options)
+            if given.get(name) is not None:
+                given[name] = absolute(given[name], name)
+        self._again = rebuild, (Sanitizer, (), given)
+        config = context.config("sanitizer", given)
         self._sanitizer = context.make("struct nvdp_sanitizer", lib.nvdp_sanitizer_free, lib.nvdp_sanitizer_create, config)
         mechanism = lib.nvdp_sanitizer_dchi(self._sanitizer)
         if mechanism == ffi.NULL:

@@ -12,16 +12,22 @@ from dataclasses import dataclass
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, ffi, freed, lib, pointer, rebuild, record, result_of, strings, text, text_list,
+    Context, NvdpError, NvdpValueError, Result, absolute, array, c_text, check_callback, ffi, freed, lib, pointer, rebuild, record, result_of, scratch, strings, text, text_list, typed,
     view,
 )  # fmt: skip
 from ._progress import Progress, showing
-from .results import ExportResult, Verification
+from .results import ExportResult, Gate, Verification
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import EncoderExportArguments, GateArguments
 
 _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 
@@ -30,18 +36,18 @@ _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 class SearchHits:
     """The hits of Shared.search: arrays [Q, k], a row per query and a column per rank."""
 
-    text: np.ndarray
+    text: NDArray[np.int64]
     """Indices of the texts in the file, int64."""
-    id: np.ndarray
+    id: NDArray[np.int64]
     """Their rows in the sender's input, int64."""
-    cosine: np.ndarray
+    cosine: NDArray[np.float64]
     """Unbiased estimates of the cosines of the centered embeddings, float64. The noise can take them beyond -1 and 1. Those of top hits are
     too large on average, because hits are the largest of many estimates: cosine +- margin_all holds for hits."""
-    shrunken: np.ndarray
+    shrunken: NDArray[np.float64]
     """Expected cosines under a normal prior that is fitted to the estimates of all texts. They hold for hits, but are too small for a text
     that is much closer to the query than all others. The mean estimate if the estimates vary no more than the noise. Rough if the file has few texts:
     the prior's variance comes from N estimates, with a relative standard error of sqrt(2 / (N - 1))."""
-    above: np.ndarray
+    above: NDArray[np.float64]
     """Probabilities under this prior that a hit is closer to the query than the text after the last hit: too small for a text that is much
     closer than all others, .5 if the estimates vary no more than the noise, NaN if no text comes after the last hit."""
     deviation: float
@@ -50,6 +56,16 @@ class SearchHits:
     """Half the width of the 95 % interval of a text that was chosen before the search, which a hit is not."""
     margin_all: float
     """Half the width of intervals that hold for all texts of the file together with 95 %, so also for the hits of one query."""
+
+
+class SharedText(Result):
+    """Text i of a Shared: arrays per sample, and what the file has of it."""
+
+    z: list[NDArray[np.float32]]
+    log_pi: list[NDArray[np.float32]] | None
+    label: float | None
+    split: str | None
+    id: int | None
 
 
 class Shared:
@@ -109,10 +125,10 @@ class Shared:
         parts = [self.sample(i, s) for s in range(self.samples)]
         log_pi = None if self.log_pi is None else [weights for _, weights in parts]
         split = None if self.split is None or not 0 <= self.split[i] < len(_SPLITS) else _SPLITS[self.split[i]]
-        return Record(z=[z for z, _ in parts], log_pi=log_pi, label=None if self.label is None else float(self.label[i]),
+        return SharedText(z=[z for z, _ in parts], log_pi=log_pi, label=None if self.label is None else float(self.label[i]),
                       split=split, id=None if self.id is None else int(self.id[i]))  # fmt: skip
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[SharedText]:
         return (self[i] for i in range(self.texts))
 
     @staticmethod
@@ -161,18 +177,18 @@ class Shared:
         return self.verify().guarantee
 
     @property
-    def z(self) -> np.ndarray:
+    def z(self) -> NDArray[np.float32]:
         """[N, S, M, p] vectors, if lengths are hidden; no copy."""
         return self.rows.reshape(self.texts, self.samples, self._hidden(), self.dim)
 
     @property
-    def weights(self) -> np.ndarray | None:
+    def weights(self) -> NDArray[np.float32] | None:
         """[N, S, M] weights, if lengths are hidden; None: a method without weights."""
         if self.log_pi is None:
             return None
         return np.exp(self.log_pi).reshape(self.texts, self.samples, self._hidden())
 
-    def mean(self) -> np.ndarray:
+    def mean(self) -> NDArray[np.float32]:
         """[N, S, p] float32: the mean of each sample's vectors by their weights. It reveals no more of the text
         than the sample, from which it is computed."""
         pi = np.ones(len(self.rows), np.float32) if self.log_pi is None else np.exp(self.log_pi)
@@ -181,7 +197,7 @@ class Shared:
         weight = np.add.reduceat(pi, begin) if len(begin) else np.zeros(0, np.float32)
         return (sums / weight[:, None]).reshape(self.texts, self.samples, self.dim)
 
-    def decoded(self) -> np.ndarray:
+    def decoded(self) -> NDArray[np.float32]:
         """[N, D] float32: the mean sample of each text through the file's decoder, in a file from a run with objective
         "distill" (otherwise ERR_UNSUPPORTED). It estimates the encoder's centered embedding, so cosines of rows estimate
         similarities of texts."""
@@ -207,7 +223,7 @@ class Shared:
         rows = self._rows(text, s)
         return self.rows[rows], None if self.log_pi is None else self.log_pi[rows]
 
-    def of_split(self, name: str) -> np.ndarray:
+    def of_split(self, name: str) -> NDArray[np.int64]:
         """Returns [n] indices of the texts of a split: "train", "dev", "test" ..."""
         if self.split is None:
             raise NvdpValueError(f"{self.path}: the file has no splits")
@@ -215,15 +231,21 @@ class Shared:
             raise NvdpValueError(f"split: expected {', '.join(_SPLITS)}, found {name!r}")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
-    def search(self, queries: str | Iterable[str], k: int = 10, *, model: str | PathLike[str] | None = None) -> SearchHits:
+    def search(self, queries: Any, k: int = 10, *, model: str | PathLike[str] | None = None) -> SearchHits:
         """Finds the k texts closest to each query, in a file of an encoder's own embedding (nvdp.export_encoder).
 
         Queries are embedded without noise, with the encoder that the file names: model, or models/NAME in the working directory.
+        [Q, D] query vectors take the place of texts, in a file of vectors of another program always: compute them by that program.
         Several samples of a text are averaged. Cosines are of embeddings minus the file's center: thresholds for the encoder's own cosines
         do not apply. The file has no lengths to filter by. Whoever guesses a text can check the guess by a
         search, as far as the noise allows.
         """
-        texts = text_list([queries] if isinstance(queries, str) else queries, "queries", some=True)
+        vectors = None
+        if hasattr(queries, "ndim") and queries.ndim == 2:
+            vectors = array(queries, np.float32, 2, "queries")
+        texts: Any = vectors
+        if vectors is None:
+            texts = text_list([queries] if isinstance(queries, str) else queries, "queries", some=True)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise NvdpValueError(f"k: expected a number of hits of at least 1, found {k!r}")
         place = None if model is None else absolute(model, "model")
@@ -232,20 +254,24 @@ class Shared:
             self._searches[place] = self._context.make("struct nvdp_search", lib.nvdp_search_free, lib.nvdp_search_open, self._file, name)
         search, info, count = self._searches[place], result_of("struct nvdp_search_info"), min(k, self.texts)
         self._context.quick(lib.nvdp_search_describe, search, info)
-        found, (names, keep) = ffi.new("struct nvdp_hit[]", max(len(texts) * count, 1)), strings(texts)
-        self._context.call(lib.nvdp_search_texts, search, ffi.NULL, len(texts), names, k, found)
-        del keep
+        found = ffi.new("struct nvdp_hit[]", max(len(texts) * count, 1))
+        if vectors is not None:
+            self._context.call(lib.nvdp_search_vectors, search, *vectors.shape, pointer(vectors, "float"), k, found)
+        else:
+            names, keep = strings(texts)
+            self._context.call(lib.nvdp_search_texts, search, ffi.NULL, len(texts), names, k, found)
+            del keep
         fields = np.dtype([("text", np.uint64), ("id", np.int64), ("estimate", np.float64), ("shrunken", np.float64), ("above", np.float64)])
         hits = np.frombuffer(ffi.buffer(found), fields, len(texts) * count).reshape(len(texts), count)
-        return SearchHits(hits["text"].astype(np.int64), *(hits[name].copy() for name in ("id", "estimate", "shrunken", "above")), info.deviation, info.margin,
-                          info.margin_all)  # fmt: skip
+        return SearchHits(hits["text"].astype(np.int64), hits["id"].copy(), hits["estimate"].copy(), hits["shrunken"].copy(), hits["above"].copy(),
+                          info.deviation, info.margin, info.margin_all)  # fmt: skip
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
         return verify(self.path, public_key)
 
     @property
-    def integer_labels(self) -> np.ndarray | None:
+    def integer_labels(self) -> NDArray[np.int64] | None:
         """[N] int64 numbers of the classes, -1 for a text without a label; None: no labels, or scores."""
         if self.label is None or self._scores:
             return None
@@ -370,7 +396,7 @@ def write_rows(path: Path, **columns: Iterable[Any]) -> None:
 
 def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5", *, model: str | PathLike[str], center: str | PathLike[str] | Iterable[str],
                    clip_sequence: float = 0, certified_epsilon: float = 0, reduce: int = 0, run: str | PathLike[str] | None = None,
-                   threads: int | None = None, **options: Any) -> ExportResult:  # fmt: skip
+                   threads: int | None = None, **options: Unpack[EncoderExportArguments]) -> ExportResult:  # fmt: skip
     """Writes a file of a public encoder's own sentence embeddings with noise, without training, as `nvdp export --model`.
 
     model: folder of the encoder. center: public texts, or a file of them, one per line: the mean of their embeddings is subtracted, and
@@ -382,8 +408,8 @@ def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5",
     """
     context = Context()
     context.set_threads(threads)
-    with tempfile.TemporaryDirectory() as folder:
-        source, public = Path(folder, "texts.jsonl"), Path(folder, "public.jsonl")
+    with scratch(context, {"texts.jsonl": "texts", "public.jsonl": "center"}) as folder:
+        source, public = folder / "texts.jsonl", folder / "public.jsonl"
         write_rows(source, text=text_list(texts, some=True))
         if not isinstance(center, (str, PathLike)):
             write_rows(public, text=text_list(center, "center", some=True))
@@ -424,7 +450,7 @@ def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = N
     return record(found[0])
 
 
-def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress: Progress = None, **options: Any) -> Record:
+def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress: Progress = None, **options: Unpack[GateArguments]) -> Gate:
     """Checks a run or a shared file against the limits of a policy, as `nvdp gate`: `passed`, `failed` (a number), `delta`, `releases`, `split`,
     and `checks`, each with `name`, `at_most`, `at_least`, `found`, `interval`, `texts`, `passed` and `reason`.
 
@@ -435,9 +461,9 @@ def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress:
     check_callback(progress)
     kind = "gate_result"  # of which JSON is the form
     context, found = Context(), freed(f"struct nvdp_{kind}")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch(context, {"policy.json": "policy"}) as folder:
         if isinstance(policy, Mapping):
-            path = os.path.join(folder, "policy.json")
+            path = str(folder / "policy.json")
             with builtins.open(path, "w", encoding="utf-8") as file:
                 json.dump(policy, file, indent=1)
         else:
@@ -445,4 +471,4 @@ def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress:
         config = context.config("gate", {"policy": path, "target": absolute(getattr(run, "path", run), "run"), **options})
         with showing(context, progress):
             context.call(lib.nvdp_gate, config, found)
-    return context.json(found)
+    return typed(Gate, context.json(found))

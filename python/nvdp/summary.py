@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, freed, lib, pointer, rebuild, record, result_of, text, text_list, view,
+    Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, freed, items, lib, pointer, rebuild, record, result_of, scratch, text, text_list, view,
 )  # fmt: skip
 from ._progress import Progress, showing
 from .results import ReuseResult, SummaryResult, Verification
+from .runs import scores_of
 from .shared import verify, write_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import ReuseArguments, SummarizeArguments
 
 
 def summarize(texts: Iterable[str], labels: Optional[Iterable[Any]] = None, out: str | PathLike[str] = "summary.h5", *, model: str | PathLike[str],
               center: str | PathLike[str] | Iterable[str], classes: Optional[Sequence[str]] = None, range: Optional[tuple[float, float]] = None,
               persons: Optional[Iterable[str]] = None, run: str | PathLike[str] | None = None, progress: Progress = None, threads: int | None = None,
-              **options: Any) -> SummaryResult:  # fmt: skip
+              **options: Unpack[SummarizeArguments]) -> SummaryResult:  # fmt: skip
     """Writes a summary of a whole collection in place of a sample of each text, as `nvdp summarize`: epsilon 1 for the replacement of any row.
 
     model: folder of a public encoder. center: public texts, or a file of them, one per line; refused if one of `texts` is among them.
@@ -41,23 +45,32 @@ def summarize(texts: Iterable[str], labels: Optional[Iterable[Any]] = None, out:
         columns[name] = ["" if one is None else str(one) for one in column]
         if len(columns[name]) != len(rows):
             raise NvdpValueError(f"{name}s: expected {len(rows)}, one per text, found {len(columns[name])}")
-    if labels is not None and classes is None and range is None:
-        raise NvdpValueError("labels: expected the names of all classes, or the range of scores, found neither")
-    if any("," in name for name in classes or ()):
-        raise NvdpValueError("classes: expected names without commas")
-    with tempfile.TemporaryDirectory() as folder:
-        source, public = Path(folder, "rows.jsonl"), Path(folder, "public.jsonl")
+    answers = checked_answers(labels, classes, range)
+    with scratch(context, {"rows.jsonl": "texts", "public.jsonl": "center"}) as folder:
+        source, public = folder / "rows.jsonl", folder / "public.jsonl"
         write_rows(source, **columns)
         if not isinstance(center, (str, PathLike)):
             write_rows(public, text=text_list(center, "center", some=True))
             center = public
         given = {"model": absolute(model, "model"), "center": absolute(center, "center"), "out": absolute(out, "out"), "input": source,
-                 "run": None if run is None else absolute(run, "run"), "classes": None if classes is None else ",".join(classes),
-                 "range": None if range is None else f"{range[0]!r},{range[1]!r}", "person": None if persons is None else "person", **options}  # fmt: skip
-        found = freed("struct nvdp_summary_result")
-        with showing(context, progress):
-            context.call(lib.nvdp_summarize, context.config("summarize", given), found)
-        return record(found[0])
+                 "run": None if run is None else absolute(run, "run"), "person": None if persons is None else "person", **answers, **options}  # fmt: skip
+        return _summarize(context, given, progress)
+
+
+def checked_answers(labels: Any, classes: Optional[Sequence[str]], range: Optional[tuple[float, float]]) -> dict[str, Optional[str]]:
+    """Returns the options that say what labels are."""
+    if labels is not None and classes is None and range is None:
+        raise NvdpValueError("labels: expected the names of all classes, or the range of scores, found neither")
+    if any("," in str(name) for name in classes or ()):
+        raise NvdpValueError("classes: expected names without commas")
+    return {"classes": None if classes is None else ",".join(map(str, classes)), "range": None if range is None else f"{float(range[0])!r},{float(range[1])!r}"}
+
+
+def _summarize(context: Context, options: dict[str, Any], progress: Progress) -> SummaryResult:
+    found = freed("struct nvdp_summary_result")
+    with showing(context, progress):
+        context.call(lib.nvdp_summarize, context.config("summarize", options), found)
+    return record(found[0])
 
 
 class Summary:
@@ -131,18 +144,34 @@ class Summary:
         return verify(self.path, public_key)
 
 
-def reuse(file: str | PathLike[str], out: str | PathLike[str] | None = None, *, progress: Progress = None, threads: int | None = None,
-          **options: Any) -> ReuseResult:  # fmt: skip
+def reuse(file: Any, labels: Any = None, out: str | PathLike[str] | None = None, *, progress: Progress = None, threads: int | None = None,
+          **options: Unpack[ReuseArguments]) -> ReuseResult:  # fmt: skip
     """Trains a reader on a shared file alone, or computes one from a summary, as `nvdp reuse`, and writes it to the folder `out`.
 
-    options: for samples eval_file, epochs, seeds ...; for a summary score (a table of labeled texts), model (the encoder), text_column, label_column.
+    file: a path, or what nvdp.open() and release() return. labels: [N] in place of those in the file, of the texts in its order; floats are
+    scores; a path in their place is `out`. options: for samples eval_file, epochs, seeds ...; for a summary score (a table of labeled texts),
+    model (the encoder), text_column, label_column. With seeds=5, `accuracy.sd` is the spread of five readers.
     """
     context, found = Context(), freed("struct nvdp_reuse_result")
     context.set_threads(threads)
-    given = {"file": absolute(file, "file"), "out": None if out is None else absolute(out, "out"), **options}
-    with showing(context, progress):
+    if isinstance(labels, (str, PathLike)):
+        labels, out = None, labels
+    with scratch(context, {"labels": "labels"}) as folder, showing(context, progress):
+        given: dict[str, Any] = {"file": absolute(getattr(file, "path", file), "file"), "out": None if out is None else absolute(out, "out"), **options}
+        if labels is not None:
+            rows = items(labels, "labels", "labels")
+            if any("\n" in str(one) for one in rows):
+                raise NvdpValueError("labels: expected names without line breaks")
+            given["labels"] = folder / "labels"
+            given["labels"].write_text("".join(f"{one}\n" for one in rows), "utf-8")
+            given.setdefault("regression", any(isinstance(one, (float, np.floating)) for one in rows))
         context.call(lib.nvdp_reuse, context.config("reuse", given), found)
-    return record(found[0])
+    made: ReuseResult = record(found[0])
+    made.scores = None if found.scores == ffi.NULL else scores_of(context.json(found.scores, b"file"))
+    made.accuracy = None if made.scores is None else made.scores.metrics.get("accuracy")
+    if made.accuracy is not None:
+        made.accuracy.sd = made.seed_sd if made.seeds > 1 else np.nan
+    return made
 
 
 class Reader:
@@ -161,8 +190,8 @@ class Reader:
         context.set_threads(self._threads)
         if not rows:
             return []
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "texts.jsonl"), Path(folder, "predictions")
+        with scratch(context, {"texts.jsonl": "texts", "predictions": "predictions"}) as folder:
+            source, target = folder / "texts.jsonl", folder / "predictions"
             write_rows(source, text=rows)
             options = {"run": self.path, "model": self._model, "input": source, "out": target, "probabilities": True}
             context.call(lib.nvdp_predict_texts, context.config("predict", options), ffi.NULL, ffi.NULL, ffi.NULL)

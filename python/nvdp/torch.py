@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 import torch
@@ -28,9 +28,15 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, softplus
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, owned_text, pointer, record, result_of, text,
+    Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, owned_text, pointer, record, result_of, text, typed,
 )  # fmt: skip
 from .posteriors import Posteriors
+from .results import Certificate
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import PrivacyArguments
 
 __all__ = ["Bottleneck", "Posterior", "PrivacyCallback", "Sample"]
 
@@ -685,7 +691,7 @@ class Bottleneck(nn.Module):
                           kappa=self.kappa, clip_sequence=self.config.clip_sequence if self.bounded else 0.0,
                           method=self.method)  # fmt: skip
 
-    def certificate(self, **options: Any) -> Record:
+    def certificate(self, **options: Unpack[PrivacyArguments]) -> Certificate:
         """Returns the guarantee over all texts, seen or not, in nats: `epsilon` at `delta`, `theorem`, `statement` ...,
         as Run.certificate. The guarantee holds for the mechanism with exact noise. options: delta, releases,
         at_epsilon, baseline."""
@@ -698,7 +704,7 @@ class Bottleneck(nn.Module):
                 own = self(weight.new_zeros(1, 1, self.width)).logvar.double()
             limits.logvar_min, limits.logvar_max = own.min().item(), own.max().item()
         context.call(lib.nvdp_certify, limits, context.config("privacy", options), found)
-        return context.json(found)
+        return typed(Certificate, context.json(found))
 
 
 def _method(name: str) -> int:

@@ -1,16 +1,20 @@
 """The API reference is made of the docstrings: every public name has one, with shapes and units where numbers are."""
 
+import doctest
 import importlib
 import inspect
+import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nvdp
+from conftest import WORDS, texts_of
 
 # a shape, a unit, or a word that says that a number has none
 _MEASURED = re.compile(r"\[[^\]]*\]|\bnats\b|\bbits\b|\bepsilon\b|\bprobabilit|\bshare\b|\bnumber\b|\bcount|\bindex|\bseconds?\b|pseudo-count|\btokens?\b|\btexts?\b|"
@@ -69,6 +73,32 @@ def test_arguments_are_described():
         if len(own) > 3:
             named = [one.name for one in own if re.search(rf"\b{one.name}\b", doc(of))]
             assert len(named) * 2 >= len(own), f"{name}: describes only {named} of {[one.name for one in own]}"
+
+
+@pytest.fixture(scope="module")
+def names(run, compact, tmp_path_factory):
+    """Names that examples in docstrings use, in a folder of their own."""
+    place = tmp_path_factory.mktemp("examples")
+    (rows, labels), rng = texts_of(np.random.default_rng(8), 24), np.random.default_rng(9)
+    rows = [f"{one} {i}" for i, one in enumerate(rows)]
+    (place / "texts.txt").write_text("\n".join(rows), "utf-8")
+    before = os.getcwd()
+    os.chdir(place)
+    kept = nvdp.PrivateEncoder.from_pretrained(run.path, threads=1)
+    shared = kept.release([f"a shared text {i}" for i in range(3)], place / "given.h5", labels=labels[:3])
+    yield {"nvdp": nvdp, "np": np, "texts": rows, "labels": labels, "model": str(compact), "run": run, "shared": shared,
+           "center": [f"{a} {b} of the public" for a in WORDS for b in WORDS], "vectors": rng.normal(size=(20, 8)), "public_vectors": rng.normal(size=(30, 8))}
+    os.chdir(before)
+
+
+@pytest.mark.parametrize("name", nvdp.__all__)
+def test_examples(name, names):
+    """Every public name has an example in its docstring, which runs."""
+    tests = doctest.DocTestFinder(recurse=False).find(getattr(nvdp, name), name, nvdp, {**names})
+    assert tests and tests[0].examples, f"{name}: expected an example in its docstring"
+    said = io.StringIO()
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(tests[0], out=said.write)
+    assert result.failed == 0, said.getvalue()
 
 
 def test_reference(tmp_path):

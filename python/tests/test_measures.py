@@ -216,3 +216,34 @@ def test_exact_curve(rng):
     assert (np.diff(curve) < 0).all()
     with pytest.raises(ValueError, match="epsilon, number 1: expected a finite number, found nan"):
         loss.delta([1.0, math.nan])
+
+
+def test_accountants_take_arrays():
+    """Each broadcasts like numpy, and a number of the array is that of a single call; also lists, and other arrays with DLPack."""
+    cases = [
+        (nvdp.gdp_delta, ([[0.5], [1.0]], [0.0, 1.0, 4.0])), (nvdp.gdp_epsilon, ([0.5, 1.0], 1e-5)), (nvdp.gdp_mu, ([[1.0], [8.0]], [1e-5, 1e-6])),
+        (nvdp.renyi_epsilon, ([2.0, 8.0], [0.1, 1.0], 1e-5)), (nvdp.renyi_subsampled, ([2.0, 4.0], 1.0, [0.01, 0.1])),
+        (nvdp.renyi_sequence_bound, (1.1, [1.0, 2.0])), (nvdp.renyi_probability_bound, (4.0, [0.1, 0.5], 0.01)),
+        (nvdp.guess_clip, ([0.5, 0.1], 0.75)), (nvdp.guess_bound, ([0.5, 0.1], [[1.0], [2.0]])), (nvdp.guess_attribute, ([0.5, 0.1], 1.0)),
+        (lambda order, distance: nvdp.renyi_laplace(order, 3, distance), ([1.1, 2.0], 0.5)), (nvdp.ExactLoss(0.0, 1.0, 1.0, 1.0).epsilon, ([1e-5, 1e-6],)),
+        (nvdp.Accountant([(1.0, 0.01, 100)]).epsilon, ([1e-5, 1e-6],)), (nvdp.Accountant([(1.0, 0.01, 100)]).delta, ([[1.0], [2.0]],)),
+    ]  # fmt: skip
+    for function, given in cases:
+        parts = np.broadcast_arrays(*given)
+        found = function(*given)
+        assert found.shape == parts[0].shape and found.dtype == np.float64
+        for i in np.ndindex(found.shape):
+            one = function(*(float(part[i]) for part in parts))
+            assert type(one) is float and one == found[i]
+    assert nvdp.gdp_delta(np.zeros((0, 3)), 1.0).shape == (0, 3)
+    with pytest.raises(ValueError, match="gdp_mu"):
+        nvdp.gdp_mu([1.0, np.nan], 1e-5)
+
+
+def test_discrete_refuses_probabilities():
+    p = np.array([0.5, 0.3, 0.2])
+    for wrong, name in ((p, np.log(p)), "log_p"), ((np.log(p), p), "log_q"), (([1.0, 0.0], np.log([0.5, 0.5])), "log_p"):
+        with pytest.raises(ValueError, match=f"{name}: expected log probabilities, none above 0, found .*numpy.log"):
+            nvdp.renyi_discrete(2, *wrong)
+    with np.errstate(divide="ignore"):
+        assert nvdp.renyi_discrete(2, np.log([1.0, 0.0]), np.log([0.5, 0.5])) == pytest.approx(math.log(2))

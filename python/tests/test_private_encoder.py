@@ -284,6 +284,22 @@ def test_copies_predict_and_do_not_release(fitted, temporary, tmp_path, how, kep
         encoder.encode(more)
 
 
+def test_errors_name_no_temporary_files(fitted, temporary, tmp_path):
+    """Neither a second encode(), nor wrong labels, nor a file that cannot be written."""
+    for encoder in fitted, temporary:
+        one = fresh(1)
+        encoder.encode(one)
+        with pytest.raises(nvdp.NvdpError, match="shared before, in a call that kept no file") as caught:
+            encoder.encode(one)
+        told = [str(caught.value)]
+        for wrong in (lambda: encoder.evaluate(one, ["other"]), lambda: encoder.release(fresh(1), tmp_path / "no" / "s.h5"), lambda: encoder.predict(one, samples=0),
+                      lambda: encoder.encode(fresh(1), duplicates="x"), lambda: nvdp.gate({"checks": [{"measure": "x"}]}, encoder.run)):  # fmt: skip
+            with pytest.raises(nvdp.NvdpError) as caught:
+                wrong()
+            told.append(str(caught.value))
+        assert not any("/nvdp-" in message or "/tmp/tmp" in message for message in told), told
+
+
 def test_attach_wants_the_ledger_of_the_same_encoder(fitted, temporary, compact, tmp_path):
     twin = copy.copy(temporary)
     with pytest.raises(nvdp.NvdpValueError, match="^folder: expected the encoder of which this is a copy"):

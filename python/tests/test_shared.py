@@ -146,7 +146,7 @@ def test_gate_and_persons(run, tmp_path):
     assert made.delta == 1e-5 and made.split == "dev" and [one.texts for one in made.checks] == [4, 0]
     assert [one.passed for one in made.checks] == [True, False] and made.checks[1].found == 2
     assert nvdp.gate("certified", tmp_path / "a.h5").failed >= 1
-    with pytest.raises(nvdp.NvdpError, match="policy.json:2: unknown key 'chekcs'; did you mean 'checks'") as caught:
+    with pytest.raises(nvdp.NvdpError, match="policy:2: unknown key 'chekcs'; did you mean 'checks'") as caught:
         nvdp.gate({"chekcs": []}, run)
     assert caught.value.status == "ERR_INPUT"
 def test_search(compact, tmp_path, monkeypatch):

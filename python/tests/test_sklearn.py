@@ -169,3 +169,23 @@ def test_a_cached_fit_is_a_copy(run, tmp_path):
     assert first[0].encoder_.can_release and not again[0].encoder_.can_release
     with pytest.raises(nvdp.NvdpError, match="found a copy"):
         again.transform(["a row to remember"])
+
+
+def test_same_release(run):
+    """The same sequence of texts has the same release, also in a copy; another order, a part or a single text has another one."""
+    texts = ["one even film", "an even story", "one even film"]
+    one = NvdpTransformer(run=run.path, budget_samples=2, threads=1, pooling="mean", same_release=True).fit(texts)
+    first = one.transform(texts)
+    assert np.array_equal(one.transform(texts), first) and one.statement_ and not np.array_equal(first[0], first[2])
+    first[:] = 0
+    assert one.transform(texts).any()  # a caller's changes do not last
+    again = pickle.loads(pickle.dumps(one))
+    assert np.array_equal(again.transform(texts), one.transform(texts)) and texts[1].encode() not in pickle.dumps(one._released)
+    with pytest.raises(nvdp.NvdpError, match="found 4 including this export"):  # the first text stands twice, and was given away twice
+        one.transform([texts[0], texts[2], texts[1]])
+    with pytest.raises(nvdp.NvdpError, match="the encoder with the ledger"):
+        again.transform(texts[:2])
+    assert one.transform(texts[1:2]).shape == (1, 8)  # its second sample, not a row of the batch
+    other = NvdpTransformer(run=run.path, budget_samples=2, threads=1, pooling="mean").fit(texts)
+    with pytest.raises(nvdp.NvdpError, match="including this export"):
+        other.transform(texts)

@@ -84,7 +84,7 @@ def test_reader(place):
     y = v / np.linalg.norm(v, axis=1, keepdims=True) @ w + bias
     right = np.mean((y > 0) == (np.array(labels) == "pos"))
     assert found.scores.n == 200 and found.train_texts == TEXTS and found.classes == 2
-    assert found.scores.mean[0] == pytest.approx(right, abs=0.01) and right > 0.7
+    assert found.accuracy.mean == found.scores.metrics.accuracy.mean == pytest.approx(right, abs=0.01) and right > 0.7
 
     told = nvdp.Reader(folder / "reader", model=model).predict(texts[:20])
     for one, value in zip(told, y):

@@ -309,3 +309,17 @@ def test_encoder(compact):
         nvdp.Encoder(compact, pool="none").encode(texts)
     with pytest.raises(ValueError, match="threads"):
         nvdp.Encoder(compact, threads=0)
+
+
+def test_encoder_without_a_pooling(bundled, caplog):
+    """It takes the mean and says so; one that was asked for none lists the choices."""
+    encoder = nvdp.Encoder(bundled, threads=1)
+    assert "means of the tokens' states (pool mean; others: cls, max, mean_sqrt_len_tokens, weightedmean, lasttoken, none)" in caplog.text
+    caplog.clear()
+    chosen = nvdp.Encoder(bundled, threads=1, pool="mean")
+    assert caplog.text == "" and np.array_equal(encoder.encode(["a film", "the end"]), chosen.encode(["a film", "the end"])) and encoder.info.pooling == "mean"
+    with pytest.raises(ValueError, match="the choices are mean, cls, max, mean_sqrt_len_tokens, weightedmean, lasttoken, none"):
+        nvdp.Encoder(bundled, threads=1, pool="none").encode(["a film"])
+    with pytest.raises(ValueError) as refused:
+        nvdp.Encoder(bundled, pool="first")
+    assert all(name in str(refused.value) for name in ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "none"))

@@ -6,8 +6,10 @@ import inspect
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,22 @@ def test_results(run):
         account.epsilonn
 
 
+def test_json_results(run, posteriors):
+    """Results that are JSON objects of the library have classes, and so have their parts."""
+    certificate = run.certificate()
+    assert type(certificate) is results.Certificate and type(certificate.theorems[0].conditions[0]) is results.CertificateTheoremsConditions
+    assert certificate["theorem"] == certificate.theorem and json.loads(json.dumps(certificate.theorems))[0]["theorem"] == "a"
+    gate = nvdp.gate({"checks": [{"measure": "certified_epsilon", "at_most": 8}]}, run)
+    assert type(gate) is results.Gate and type(gate.checks[0]) is results.GateCheck and gate.checks[0].at_most == 8
+    known = {field.name for field in dataclasses.fields(results.Certificate)}
+    assert set(certificate) <= known, "a key that the class lacks"
+
+
+def cache_of(tmp_path):
+    build = Path(os.environ.get("NVDP_LIBRARY", "")).parent  # keeps what mypy knows of numpy
+    return build / "mypy" if build.is_absolute() and os.access(build, os.W_OK) else tmp_path / "cache"
+
+
 def test_type_checkers(tmp_path):
     """The package itself is clean, and wrong names and types of options are errors."""
     pytest.importorskip("mypy.api")
@@ -61,12 +79,19 @@ def test_type_checkers(tmp_path):
     if not (root / "pyproject.toml").is_file():
         pytest.skip("installed without its sources")
     (tmp_path / "use.py").write_text("""
+import math
 import nvdp
-options = nvdp.TrainingOptions(epochs=3, lambda_=0.1, method="nvdp", clip_mu="inf")
+options = nvdp.TrainingOptions(epochs=3, lambda_=0.1, method="nvdp", clip_mu=math.inf)
 run = nvdp.train(["a"], ["b"], model="m", lambda_g=0.1, **options)
 encoder = nvdp.PrivateEncoder("m").fit(["a"], ["b"], epochs=3)
 best: int = run.result.best_epoch
 mean: float = run.evaluate().scores.metrics["accuracy"].mean
+encoder.release(["a"], budget_samples=2, persons=["b"])
+nvdp.reuse("a.h5", [0, 1], seeds=5)
+run.privacy(exact=True, moments=[1, 2])
+epsilon: float = run.certificate(delta=1e-6).theorems[0].epsilon + nvdp.gate("certified", run).checks[0].found
+label: object = run.predict(["a"])[0].label
+first: float = float(nvdp.open("a.h5")[0].z[0][0, 0])
 """)
     (tmp_path / "wrong.py").write_text("""
 import nvdp
@@ -76,10 +101,102 @@ nvdp.TrainingOptions(method="nothing")
 nvdp.train(["a"], ["b"], model="m", epochz=3)
 nvdp.PrivateEncoder("m").fit(["a"], ["b"], epochz=3)
 nvdp.Run("a").result.best_epochs
+nvdp.PrivateEncoder("m").release(["a"], budget_sample=2)
+nvdp.PrivateEncoder("m").fit(["a"], ["b"], certified_epsilon="8")
+nvdp.export_encoder(["a"], model="m", center=["b"], certified_epsilon="8")
+nvdp.Run("a").export(["a"], duplicates="all")
+nvdp.gate("certified", "a", publik="b")
+nvdp.Encoder("m", pooling="mean")
+nvdp.GaussianRelease(16, center="p.npy").release([[1.0]], budget_sample=2)
+nvdp.Run("a").certificate().epsilonn
+nvdp.gate("certified", "a").checks[0].name_
 """)
-    build = Path(os.environ.get("NVDP_LIBRARY", "")).parent  # keeps what mypy knows of numpy
-    cache = build / "mypy" if build.is_absolute() and os.access(build, os.W_OK) else tmp_path / "cache"
+    cache = cache_of(tmp_path)
     done = subprocess.run([sys.executable, "-m", "mypy", SOURCE, tmp_path / "use.py", tmp_path / "wrong.py"], cwd=root, capture_output=True,
                           text=True, env=os.environ | {"MYPYPATH": str(SOURCE.parent), "MYPY_CACHE_DIR": str(cache)})  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert {line.partition(": error")[0].rpartition("/")[2] for line in errors} == {f"wrong.py:{i}" for i in range(3, 9)}, done.stdout + done.stderr
+    assert {line.partition(": error")[0].rpartition("/")[2] for line in errors} == {f"wrong.py:{i}" for i in range(3, 18)}, done.stdout + done.stderr
+
+
+PREAMBLE = """
+from __future__ import annotations
+import csv
+from collections.abc import Callable, Iterable
+from typing import Any
+import numpy as np
+import nvdp
+from numpy.typing import NDArray
+texts: list[str]
+labels: list[str]
+new_texts: list[str]
+own_texts: list[str]
+public_texts: list[str]
+public_vectors: NDArray[np.float32]
+vectors: NDArray[np.float32]
+query_vectors: NDArray[np.float32]
+batches: Iterable[NDArray[np.float32]]
+ids: list[int]
+authors: list[str]
+frame: Any
+torch: Any
+run: nvdp.Run
+encoder: nvdp.PrivateEncoder
+shared: nvdp.Shared
+mu_p: NDArray[np.float64]
+var_p: NDArray[np.float64]
+mu_q: NDArray[np.float64]
+var_q: NDArray[np.float64]
+alpha_p: NDArray[np.float64]
+alpha_q: NDArray[np.float64]
+mu: list[NDArray[np.float64]]
+logvar: list[NDArray[np.float64]]
+alpha: list[NDArray[np.float64]]
+samples_p: NDArray[np.float64]
+samples_q: NDArray[np.float64]
+X: list[str]
+y: list[int]
+p: int
+question: NDArray[np.float32]
+server: str
+noise = rate = delta = 0.1
+steps = 10
+folder = "folder"
+encode: Callable[[list[str]], NDArray[np.float32]]
+"""
+"""Names that examples of the pages use without a definition."""
+
+
+def examples(source):
+    """Yields the place and the code of each Python example of the pages: fenced ones, and the indented ones of docs/python.md."""
+    for path in [source / "README.md", *sorted((source / "docs").glob("*.md"))]:
+        page = path.read_text("utf-8")
+        for found in re.finditer(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+            yield f"{path.name}:{page[: found.start()].count(chr(10)) + 1}", found[1]
+        for found in re.finditer(r"(?:^    .*\n)+", page, re.MULTILINE) if path.name == "python.md" else ():
+            if "nvdp" in found[0] or "sklearn" in found[0]:
+                code = textwrap.dedent(found[0])
+                if not re.match(r"pip|make", code):
+                    yield f"{path.name}:{page[: found.start()].count(chr(10)) + 1}", code
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_examples_of_the_pages_are_typed(checker, tmp_path):
+    """Every Python example of the pages passes mypy --strict and pyright."""
+    source = Path(os.environ.get("NVDP_SOURCE", SOURCE.parents[1]))
+    if not (source / "docs" / "python.md").is_file():
+        pytest.skip("installed without its pages")
+    if importlib.util.find_spec(checker) is None:
+        pytest.skip(f"not installed: {checker}")
+    known = list(examples(source))
+    assert len(known) > 12
+    body = "".join(f"\n\ndef example_{i}() -> None:  # {place}\n{textwrap.indent(code, '    ')}" for i, (place, code) in enumerate(known))
+    (tmp_path / "pages.py").write_text(PREAMBLE + body, "utf-8")
+    command = ["mypy", "--strict", "--ignore-missing-imports", "--cache-dir", str(cache_of(tmp_path)), "pages.py"] if checker == "mypy" else ["pyright", "pages.py"]
+    if checker == "pyright":
+        settings = {"extraPaths": [str(SOURCE.parent)], "reportMissingImports": "none", "reportMissingModuleSource": "none", "reportUnusedExpression": "none",
+                    "venvPath": str(Path(sys.prefix).parent), "venv": Path(sys.prefix).name}  # fmt: skip
+        (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
+    done = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(SOURCE.parent)})
+    lines = (tmp_path / "pages.py").read_text("utf-8").splitlines()
+    told = "\n".join(f"{line}\n    {lines[int(found[1]) - 1].strip()}" if (found := re.search(r"pages.py:(\d+)", line)) else line for line in done.stdout.splitlines())
+    assert done.returncode == 0, told + done.stderr

@@ -9,6 +9,7 @@
 #include "base/npy.h"
 #include "base/own.h"
 #include "base/zip.h"
+#include "encoder/checkpoint.h"
 #include "encoder/safetensors.h"
 #include "hdf5/read.h"
 #include "share/release.h"
@@ -16,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <zlib.h>
 
 /* --- arrays as they are stored --- */
@@ -40,7 +42,7 @@ struct opened {
     struct stored *array;
     size_t count, capacity;
     struct nvdp__memory memory; /* owner of unpacked values */
-    char *bytes;
+    char *bytes;                /* the file, which is mapped */
     size_t size;
     uint64_t unpacked;
     struct nvdp__safetensors *tensors;
@@ -49,7 +51,7 @@ struct opened {
 
 static void close_file(struct opened *of) {
     free(of->array);
-    free(of->bytes);
+    if (of->bytes != NULL) munmap(of->bytes, of->size);
     nvdp__memory_release(&of->memory);
     nvdp__safetensors_close(of->tensors);
     nvdp__h5_image_free(of->image);
@@ -126,8 +128,15 @@ static nvdp_status push_npy(struct opened *of, const char *bytes, size_t size, s
     return push(of, array, length, name);
 }
 
+static nvdp_status map_file(struct opened *of) {
+    unsigned char *map = NULL;
+    NVDP_TRY(nvdp__map_file(of->ctx, of->path, 1, "arrays", &map, &of->size));
+    of->bytes = (char *)map;
+    return NVDP_OK;
+}
+
 static nvdp_status open_npy(struct opened *of) {
-    NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
+    NVDP_TRY(map_file(of));
     return push_npy(of, of->bytes, of->size, 0, "");
 }
 
@@ -176,7 +185,7 @@ static nvdp_status push_member(struct opened *of, const struct nvdp__zip *zip,
 static nvdp_status open_npz(struct opened *of) {
     struct nvdp__zip zip;
     struct nvdp__zip_member member;
-    NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
+    NVDP_TRY(map_file(of));
     if (!nvdp__zip_open(of->bytes, of->size, &zip)) return bad_zip(of, "another kind of file");
     for (uint64_t i = 0; i < zip.members; i++) {
         if (!nvdp__zip_next(&zip, &member)) return bad_zip(of, "a damaged list of members");

@@ -206,7 +206,8 @@ static nvdp_status load_splits(struct nvdp__export *export,
 }
 
 const char *nvdp__export_answers(const struct nvdp__export_options *options) {
-    if (options->summary.classes == NULL && options->summary.range == NULL) return NULL;
+    const bool beside = options->vectors != NULL && options->with_labels;
+    if (!beside && options->summary.classes == NULL && options->summary.range == NULL) return NULL;
     return options->summary.label != NULL ? options->summary.label : "label";
 }
 
@@ -413,9 +414,15 @@ static nvdp_status read_promise(const struct nvdp__export *export,
 static nvdp_status name_labels(struct nvdp__export *export) {
     enum { MAX_NAMES = 32 << 10 };
     const struct nvdp_task *task = &export->from.run.model->info.task;
+    const char *const *labels = task->labels;
+    nvdp__autofree const char **given = NULL;
+    size_t classes = (size_t)task->classes;
     if (!export->options->with_labels || task->tags) return NVDP_OK;
-    json_t *names = task->labels == NULL ? json_array()
-                                         : nvdp__label_names(task->labels, (size_t)task->classes);
+    if (export->options->vectors != NULL) {
+        NVDP_TRY(nvdp__list_split(export->ctx, export->options->summary.classes, &given, &classes));
+        labels = given;
+    }
+    json_t *names = labels == NULL ? json_array() : nvdp__label_names(labels, classes);
     nvdp__autofree char *text = json_dumps(names, NVDP__LABEL_NAMES_FORM);
     json_decref(names);
     if (text == NULL) return nvdp__fail(export->ctx, NVDP_ERR_MEMORY, "out of memory");

@@ -220,7 +220,7 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options);
 /* Does, for vectors, the stages that open a run, read public texts and load texts. */
 nvdp_status nvdp__export_open_vectors(struct nvdp__export *export);
-/* Returns the column of the answers; NULL for a summary without answers, or for samples. */
+/* Returns the column of the answers; NULL for a summary without answers, and for samples without labels. */
 const char *nvdp__export_answers(const struct nvdp__export_options *options);
 /* Returns the options of the run of a public encoder or of vectors. */
 struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_options *options);

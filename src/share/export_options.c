@@ -72,6 +72,13 @@ static const struct nvdp_option option_rows[] = {
      "fixed", AT(grid), .choices = grid_names},
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
      .traits = NVDP_TRAIT_BASIC},
+    {"label-column", NVDP_OPTION_TEXT, "NAME",
+     "with {vectors} and {with-labels}: array of the labels; default: label", NULL,
+     AT(summary.label)},
+    {"classes", NVDP_OPTION_LIST, "A,B,...",
+     "with {vectors} and {with-labels}: the labels are these classes, whose names the file states; "
+     "default: numbers",
+     NULL, AT(summary.classes)},
     {0},
 };
 
@@ -154,6 +161,11 @@ nvdp_status nvdp__export_check_center(struct nvdp_context *ctx,
 
 static nvdp_status check_model(struct nvdp_context *ctx,
                                const struct nvdp__export_options *options) {
+    if ((options->summary.label != NULL || options->summary.classes != NULL) &&
+        (options->vectors == NULL || !options->with_labels))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "options {label-column} and {classes} need {vectors} and {with-labels}; "
+                          "the labels of a run are those of its task");
     NVDP_TRY(nvdp__export_check_vectors(ctx, options));
     if (options->model == NULL && options->vectors == NULL) {
         if (options->run == NULL)
@@ -178,7 +190,11 @@ static nvdp_status check_model(struct nvdp_context *ctx,
                                  "above 0; found %g and %g",
                                  options->clip, options->epsilon);
     NVDP_TRY(nvdp__export_check_center(ctx, options));
-    if (options->with_labels || options->splits != NULL)
+    if (options->unit == NVDP__UNIT_PERSON && options->with_labels)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {unit} person excludes {with-labels}, because a label is that of "
+                          "a row");
+    if ((options->model != NULL && options->with_labels) || options->splits != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {model} excludes {with-labels} and {split}, because the encoder "
                           "has no task; use {input}");

@@ -24,11 +24,13 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
     const struct {
         const char *name;
         bool given;
-    } texts[] = {
-        {"run", options->run != NULL},         {"model", options->model != NULL},
-        {"input", options->input != NULL},     {"split", options->splits != NULL},
-        {"with-labels", options->with_labels}, {"model-out", options->model_out != NULL},
-        {"limit", options->limit > 0},         {"text-pair-column", options->summary.pair != NULL}};
+    } texts[] = {{"run", options->run != NULL},
+                 {"model", options->model != NULL},
+                 {"input", options->input != NULL},
+                 {"split", options->splits != NULL},
+                 {"model-out", options->model_out != NULL},
+                 {"limit", options->limit > 0},
+                 {"text-pair-column", options->summary.pair != NULL}};
     if (options->vectors == NULL)
         return options->ids == NULL && options->vectors_name == NULL
                    ? NVDP_OK
@@ -57,9 +59,9 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
 
 /* Makes a data set whose texts are the SHA-256 of ids, or of vectors [count, width] if `id` is NULL. */
 static nvdp_status make_texts(struct nvdp_context *ctx, size_t count, size_t width, const float *x,
-                              const char *const *id, struct nvdp_dataset **out) {
+                              const char *const *id, bool labeled, struct nvdp_dataset **out) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
-    NVDP_TRY(nvdp__dataset_create(ctx, count, false, &data));
+    NVDP_TRY(nvdp__dataset_create(ctx, count, labeled, &data));
     for (size_t i = 0; i < count; i++) {
         data->index[i] = (int64_t)i;
         data->offset[i + 1] = TOKENS;
@@ -166,6 +168,34 @@ static nvdp_status lend(struct nvdp_context *ctx, size_t count,
     return NVDP_OK;
 }
 
+/* Sets the labels of samples: numbers of the classes in the list of the options, or scores without a list; NaN for an empty label. */
+static nvdp_status read_labels(const struct nvdp__export *export, const char *const *answer,
+                               float *label) {
+    const struct nvdp__export_options *options = export->options;
+    nvdp__autofree const char **name = NULL;
+    size_t classes = 0;
+    NVDP_TRY(nvdp__list_split(export->ctx, options->summary.classes, &name, &classes));
+    for (size_t i = 0; i < export->from.texts; i++) {
+        char *end = NULL;
+        size_t k = 0;
+        label[i] = NAN;
+        if (answer[i][0] == '\0') continue;
+        while (k < classes && strcmp(name[k], answer[i]) != 0)
+            k++;
+        label[i] = classes > 0 ? (float)k : (float)nvdp__strtod(answer[i], &end);
+        if (classes > 0 ? k == classes : *end != '\0' || !isfinite(label[i]))
+            return nvdp__fail(
+                export->ctx, NVDP_ERR_INPUT, "%s: array '%s', row %zu: expected %s, found '%.60s'",
+                options->vectors, nvdp__export_answers(options), i,
+                classes > 0 ? nvdp__with_options(export->ctx, "one of {classes}").text
+                            : nvdp__with_options(export->ctx, "a number, or names of all "
+                                                              "labels by {classes}")
+                                  .text,
+                answer[i]);
+    }
+    return NVDP_OK;
+}
+
 /* Reads the vectors to share, and their columns. */
 static nvdp_status read_rows(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
@@ -176,13 +206,14 @@ static nvdp_status read_rows(struct nvdp__export *export) {
                                              .person = options->person};
     NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->vectors, &names, &part->vectors));
     const struct nvdp__caller_vectors *given = &part->vectors;
-    NVDP_TRY(
-        make_texts(export->ctx, given->count, given->width, given->x, given->id.text, &part->data));
+    NVDP_TRY(make_texts(export->ctx, given->count, given->width, given->x, given->id.text,
+                        options->with_labels, &part->data));
     NVDP_TRY(lend(export->ctx, given->count, &given->person, &part->data->id));
     NVDP_TRY(
         lend(export->ctx, given->count, &given->label, &nvdp__dataset_storage(part->data)->answer));
     export->from.parts = 1;
     export->from.texts = given->count;
+    if (options->with_labels) NVDP_TRY(read_labels(export, given->label.text, part->data->label));
     if (given->zeroed > 0)
         nvdp__log(export->ctx, NVDP_LOG_WARNING,
                   "%s: %zu of %zu rows have a number that is not finite, and count as 0 (this "

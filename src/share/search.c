@@ -63,7 +63,8 @@ nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared 
                                gsl_cdf_ugaussian_Qinv(.025 / (double)nvdp__max(shape->texts, 1))}};
     nvdp__snprintf(search->info.encoder, sizeof search->info.encoder, "%s", of->query->encoder);
     nvdp__snprintf(search->info.sha256, sizeof search->info.sha256, "%s", of->query->sha256);
-    NVDP_TRY(nvdp__query_encoder(ctx, of->query, model, &search->encoder));
+    if (!of->query->vectors || model != NULL)
+        NVDP_TRY(nvdp__query_encoder(ctx, of->query, model, &search->encoder));
     return NVDP__HAND_OVER(out, search);
 }
 
@@ -87,6 +88,8 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
     const struct nvdp__query_map *query = search->of->query;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     nvdp__autofree bool *there = NULL;
+    if (search->encoder == NULL) /* of vectors, which no encoder is stated for: fails */
+        return nvdp__query_encoder(ctx, query, NULL, &(struct nvdp_encoder *){NULL});
     NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(search->encoder),
                                      query->max_length, queries, text, NULL, &data));
     size_t cut = 0; /* the first query that is cut */
@@ -283,27 +286,22 @@ static void give_hits(const struct nvdp_search *search, const struct scan *scan,
     }
 }
 
-nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search,
-                              const char *file, size_t queries, const char *const *query,
-                              size_t top, struct nvdp_hit *hit) {
+/* Finds the hits of queries whose unit vectors u [queries, p] are known. */
+static nvdp_status find_hits(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                             float *u, size_t top, struct nvdp_hit *hit) {
     const struct nvdp__embeddings_shape *shape = &search->of->shape;
     const size_t threads = (size_t)nvdp_context_threads(ctx), width = shape->samples * shape->dim;
     struct scan scan = {.of = search->of,
                         .queries = queries,
+                        .u = u,
                         .room = nvdp__min(top, shape->texts) + 1,
                         .block = nvdp__max(BLOCK_FLOATS / width, 1)};
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     struct found *merged;
-    if (queries == 0 || top == 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "search: expected at least one query and one hit, found %zu and %zu",
-                          queries, top);
     const size_t slots = threads * queries, blocks = (shape->texts + scan.block - 1) / scan.block;
     size_t size;
     if (!nvdp__mul(slots, scan.room, &size))
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "search: too many queries and hits");
-    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(scan.u, queries * shape->dim)));
-    NVDP_TRY(embed(ctx, search, file, queries, query, scan.u));
     NVDP_TRY(NVDP__ARRAYS(
         ctx, &memory, NVDP__ITEMS(scan.best, size), NVDP__ITEMS(scan.count, slots),
         NVDP__ITEMS(scan.values, threads * scan.block * width),
@@ -322,4 +320,46 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
     for (size_t q = 0; q < queries; q++)
         give_hits(search, &scan, q, threads, merged, hits, hit + q * hits);
     return NVDP_OK;
+}
+
+/* Allocates the unit vectors of the queries. */
+static nvdp_status begin(struct nvdp_context *ctx, const struct nvdp_search *search, size_t queries,
+                         size_t top, float **u) {
+    if (queries == 0 || top == 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "search: expected at least one query and one hit, found %zu and %zu",
+                          queries, top);
+    return NVDP__NEW(ctx, *u, queries * search->info.dim);
+}
+
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search,
+                              const char *file, size_t queries, const char *const *query,
+                              size_t top, struct nvdp_hit *hit) {
+    nvdp__autofree float *u = NULL;
+    NVDP_TRY(begin(ctx, search, queries, top, &u));
+    NVDP_TRY(embed(ctx, search, file, queries, query, u));
+    return find_hits(ctx, search, queries, u, top, hit);
+}
+
+nvdp_status nvdp_search_vectors(struct nvdp_context *ctx, struct nvdp_search *search,
+                                size_t queries, size_t width, const float *x, size_t top,
+                                struct nvdp_hit *hit) {
+    const struct nvdp__query_map *query = search->of->query;
+    nvdp__autofree float *u = NULL, *copy = NULL;
+    NVDP_TRY(begin(ctx, search, queries, top, &u));
+    NVDP_TRY(NVDP__NEW(ctx, copy, width));
+    if (width != query->width)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "search: expected query vectors of %zu numbers, the width of the file's "
+                          "encoder, found %zu",
+                          query->width, width);
+    for (size_t q = 0; q < queries; q++) {
+        memcpy(copy, x + q * width, width * sizeof *copy);
+        if (!nvdp__query_direction(query, copy, u + q * query->dim))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "search: query vector %zu: expected finite numbers that differ from "
+                              "the file's center, found others",
+                              q);
+    }
+    return find_hits(ctx, search, queries, u, top, hit);
 }

@@ -79,6 +79,15 @@ nvdp_status nvdp__query_encoder(struct nvdp_context *ctx, const struct nvdp__que
     return NVDP__HAND_OVER(out, made);
 }
 
+bool nvdp__query_direction(const struct nvdp__query_map *query, float *x, float *u) {
+    bool there =
+        nvdp__sentence_direction(query->width, query->dim, query->center, query->map, x, u);
+    for (size_t j = 0; j < query->dim; j++)
+        there &= isfinite(u[j]);
+    if (!there) memset(u, 0, query->dim * sizeof *u);
+    return there;
+}
+
 nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query_map *query,
                               struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
                               float *u, bool *there) {
@@ -87,11 +96,8 @@ nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query
     NVDP_TRY(nvdp_encoder_run(ctx, encoder, texts, NULL, vectors));
     for (size_t i = 0; i < texts->count; i++) {
         float *v = u + i * query->dim;
-        there[i] = texts->offset[i + 1] - texts->offset[i] > query->empty &&
-                   nvdp__sentence_direction(query->width, query->dim, query->center, query->map,
-                                            vectors + i * query->width, v);
-        for (size_t j = 0; j < query->dim; j++)
-            there[i] &= isfinite(v[j]);
+        there[i] = nvdp__query_direction(query, vectors + i * query->width, v) &&
+                   texts->offset[i + 1] - texts->offset[i] > query->empty;
         if (!there[i]) memset(v, 0, query->dim * sizeof *v);
     }
     return NVDP_OK;

@@ -13,6 +13,9 @@
  * width. */
 nvdp_status nvdp__query_encoder(struct nvdp_context *ctx, const struct nvdp__query_map *query,
                                 const char *model, struct nvdp_encoder **out);
+/* Computes the unit vector u [p] of a vector x [width] of the map's encoder; overwrites x. Returns false, with u = 0, for
+ * a vector without a direction. */
+bool nvdp__query_direction(const struct nvdp__query_map *query, float *x, float *u);
 /* Computes the unit vectors u [texts, p] of texts that the encoder's tokenizer made, of at most query->max_length
  * tokens. The vector of a text without tokens, or with an embedding of 0, is 0, and there [texts] is false. */
 nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query_map *query,

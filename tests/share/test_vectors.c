@@ -370,10 +370,81 @@ Test(vectors, the_file_states_who_vouches) {
     }
     struct nvdp_shared *of = NULL;
     struct nvdp_search *search = NULL;
+    struct nvdp_hit hit[2];
+    const char *query = "a text";
     ok(nvdp_shared_read(p.ctx, support_scratch_path("0a.h5"), &of));
-    fails(nvdp_search_open(p.ctx, of, NULL, &search), NVDP_ERR_ARGUMENT,
+    fails(nvdp_search_open(p.ctx, of, "model", &search), NVDP_ERR_ARGUMENT,
           "vectors of another program");
+    ok(nvdp_search_open(p.ctx, of, NULL, &search));
+    fails(nvdp_search_texts(p.ctx, search, NULL, 1, &query, 2, hit), NVDP_ERR_ARGUMENT,
+          "vectors of another program");
+    nvdp_search_free(search);
     nvdp_shared_free(of);
+}
+
+/* A vector finds itself where there is hardly any noise, whatever its length. */
+Test(vectors, search_by_vectors) {
+    struct place p = place();
+    const char *path = vectors_file(&p, "rows.safetensors", 1, ROWS, WIDTH, 0);
+    nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors rows = {0};
+    struct nvdp_shared *of = NULL;
+    struct nvdp_search *search = NULL;
+    struct nvdp_hit hit[3];
+    ok(nvdp__caller_vectors_read(p.ctx, path, &(struct nvdp__vector_names){0}, &rows));
+    ok(RELEASE(&p, "export", "a.h5", NULL, "vectors", path, "clip-sequence", "1000", "no-ledger",
+               "true"));
+    ok(nvdp_shared_read(p.ctx, support_scratch_path("a.h5"), &of));
+    ok(nvdp_search_open(p.ctx, of, NULL, &search));
+    for (size_t i = 0; i < WIDTH; i++)
+        rows.x[3 * WIDTH + i] *= 7;
+    for (size_t k = 0; k < 2; k++) { /* the queries are the caller's: they remain as they are */
+        ok(nvdp_search_vectors(p.ctx, search, 3, WIDTH, rows.x + 2 * WIDTH, 1, hit));
+        for (size_t q = 0; q < 3; q++) {
+            cr_expect_eq(hit[q].text, q + 2);
+            cr_expect_float_eq(hit[q].estimate, 1, .01);
+        }
+    }
+    fails(nvdp_search_vectors(p.ctx, search, 1, WIDTH + 1, rows.x, 1, hit), NVDP_ERR_ARGUMENT,
+          "expected query vectors of 6 numbers, the width of the file's encoder, found 7");
+    memset(rows.x + WIDTH, 0, WIDTH * sizeof *rows.x);
+    fails(nvdp_search_vectors(p.ctx, search, 2, WIDTH, rows.x, 1, hit), NVDP_ERR_ARGUMENT,
+          "query vector 1: expected finite numbers");
+    fails(nvdp_search_vectors(p.ctx, search, 0, WIDTH, rows.x, 1, hit), NVDP_ERR_ARGUMENT,
+          "at least one query");
+    nvdp_search_free(search);
+    nvdp_shared_free(of);
+}
+
+/* Labels stand in the file as they are: numbers of the named classes, or scores; and the file says what a reader can do with them. */
+Test(vectors, labels_beside_samples) {
+    struct place p = place();
+    static const struct {
+        const char *file, *classes, *names;
+        float label[4];
+    } cases[] = {
+        {"stored.npz", "\xc3\xa9,good,bad", "[\"\\u00E9\",\"good\",\"bad\"]", {1, 2, 0, NAN}},
+        {"packed.npz", NULL, "[]", {.5f, 1, NAN, -2}}};
+    for (size_t k = 0; k < 2; k++) {
+        struct nvdp_config *config =
+            support_config(p.ctx, "export", "vectors", corpus(cases[k].file), "out",
+                           support_path("%s/labels-%zu.h5", support_scratch(), k), "with-labels",
+                           "true", "certified-epsilon", "4", "no-ledger", "true", NULL);
+        support_set(p.ctx, config, "center", vectors_file(&p, "three.safetensors", 3, 30, 3, 0));
+        if (cases[k].classes != NULL) support_set(p.ctx, config, "classes", cases[k].classes);
+        ok(nvdp_export(p.ctx, config, NULL));
+        struct nvdp_shared *of = shared(&p, support_path("labels-%zu.h5", k));
+        for (size_t i = 0; i < 4; i++)
+            cr_expect(isnan(cases[k].label[i]) ? isnan(of->label[i])
+                                               : of->label[i] == cases[k].label[i],
+                      "%zu %zu: %g", k, i, (double)of->label[i]);
+        cr_expect_str_eq(of->label_names, cases[k].names);
+        nvdp_shared_free(of);
+        const struct nvdp_verification found =
+            share_verified(p.ctx, support_path("%s/labels-%zu.h5", support_scratch(), k), NULL);
+        all_hold(&found);
+        support_contains(found.statement, "and their exact labels",
+                         "A reader of this file has the labels without the samples");
+    }
 }
 
 /* A center of the private vectors is found whatever their scale and rounding, because the program scales them, too. */
@@ -448,7 +519,16 @@ Test(vectors, refuses) {
           "--vectors needs exactly one of --clip-sequence and --certified-epsilon");
     fails(RELEASE(&p, "export", "a.h5", NULL, "vectors", path, "clip-sequence", "1", "with-labels",
                   "true"),
-          NVDP_ERR_ARGUMENT, "--with-labels");
+          NVDP_ERR_INPUT, "expected an array 'label'");
+    fails(RELEASE(&p, "export", "a.h5", NULL, "vectors", path, "clip-sequence", "1", "classes",
+                  "a,b"),
+          NVDP_ERR_ARGUMENT, "--classes need --vectors and --with-labels");
+    fails(RELEASE(&p, "export", "a.h5", NULL, "vectors", path, "clip-sequence", "1", "with-labels",
+                  "true", "label-column", "ids", "classes", "0,1,2"),
+          NVDP_ERR_INPUT, "array 'ids', row 3: expected one of --classes, found '3'");
+    fails(RELEASE(&p, "export", "a.h5", NULL, "vectors", path, "clip-sequence", "1", "with-labels",
+                  "true", "label-column", "ids", "unit", "person", "person", "person"),
+          NVDP_ERR_ARGUMENT, "--unit person excludes --with-labels");
     fails(RELEASE(&p, "summarize", "a.h5", NULL, "ids", "ids", "model", "m", "input", "i"),
           NVDP_ERR_ARGUMENT, "--ids and --vectors-name need --vectors");
     fails(RELEASE(&p, "summarize", "a.h5", NULL, "model", "m"), NVDP_ERR_ARGUMENT,
