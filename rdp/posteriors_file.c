@@ -4,8 +4,12 @@
  * id [N] i64; attributes prior_alpha, kappa, length_policy, length, pad_alpha, method. Only
  * tokens are stored; prior and padding components follow from the attributes.
  *
+ * The same in a file of numpy.savez: arrays with these names, and attributes as arrays of one value.
+ *
  * Kind pairs/1: rd [N, N] f64, the divergence of every ordered pair of texts, row against
  * column, for one release; attribute order. */
+#include "base/file.h"
+#include "base/npy.h"
 #include "base/own.h"
 #include "hdf5/hdf5.h"
 #include "rdp/pairs.h"
@@ -23,11 +27,136 @@
 struct source {
     struct nvdp_context *ctx;
     const char *path;
-    struct nvdp__h5 *file;
+    struct nvdp__h5 *file; /* NULL: the arrays are in npz */
+    struct nvdp__npz npz;
     size_t texts, rows, dim; /* common sizes of the shapes */
     bool with_alpha, with_id;
     struct nvdp_posteriors *to;
 };
+
+static void close_source(struct source *source) {
+    nvdp__h5_free(source->file);
+    nvdp__npz_release(&source->npz);
+}
+
+/* Returns the array of this name in a file of numpy.savez, or NULL. */
+static const struct nvdp__npy *array_of(const struct source *source, const char *name) {
+    for (size_t i = 0; i < source->npz.count; i++) {
+        const struct nvdp__npz_array *array = &source->npz.array[i];
+        if (array->name.size == strlen(name) &&
+            memcmp(array->name.text, name, array->name.size) == 0)
+            return &array->npy;
+    }
+    return NULL;
+}
+
+static bool has(const struct source *source, const char *dataset) {
+    return source->file != NULL ? nvdp__h5_has(source->file, dataset)
+                                : array_of(source, dataset) != NULL;
+}
+
+static bool has_attribute(const struct source *source, const char *name) {
+    return source->file != NULL ? nvdp__h5_has_attribute(source->file, name)
+                                : array_of(source, name) != NULL;
+}
+
+/* Finds an array of `rank` dimensions with values of one of the kinds; an attribute may have one dimension of one value. */
+static nvdp_status find_array(const struct source *source, const char *name, const char *kinds,
+                              size_t rank, const struct nvdp__npy **out) {
+    const struct nvdp__npy *array = array_of(source, name);
+    if (array == NULL)
+        return NVDP__BAD_FILE(source, "array %s is missing: expected one of %zu dimensions", name,
+                              rank);
+    const bool one = rank == 0 && array->rank == 1 && array->shape[0] == 1;
+    const bool number = strchr(kinds, 'U') == NULL;
+    if ((array->rank != rank && !one) || strchr(kinds, array->kind) == NULL ||
+        (number && array->size != 2 && array->size != 4 && array->size != 8) ||
+        (array->kind == 'f' && array->size > 8))
+        return NVDP__BAD_FILE(
+            source, "array %s: expected %s [%zu dimensions], found kind %c%zu, %zu dimensions",
+            name,
+            !number           ? "text"
+            : kinds[0] == 'i' ? "whole numbers of 2 to 8 bytes"
+                              : "numbers of 2 to 8 bytes",
+            rank, array->kind, array->size, array->rank);
+    *out = array;
+    return nvdp__npy_check_values(array);
+}
+
+static const char *kinds_of(enum nvdp__h5_type type) {
+    return nvdp__h5_is_integer(type) ? "iu" : "fiu";
+}
+
+static nvdp_status get_shape(const struct source *source, const char *dataset,
+                             enum nvdp__h5_type type, int rank, size_t *shape) {
+    const struct nvdp__npy *array = NULL;
+    if (source->file != NULL) return nvdp__h5_shape(source->file, dataset, type, rank, shape);
+    NVDP_TRY(find_array(source, dataset, kinds_of(type), (size_t)rank, &array));
+    memcpy(shape, array->shape, (size_t)rank * sizeof *shape);
+    return NVDP_OK;
+}
+
+/* Returns a number of at most 8 bytes, whole or not. */
+static double real_at(const struct nvdp__npy *array, size_t i, int64_t *whole) {
+    const unsigned char *at = (const unsigned char *)array->values + i * array->size;
+    const uint64_t bits = nvdp__npy_bits(at, array->size, array->order == '>');
+    const int unused = 64 - 8 * (int)array->size;
+    if (array->kind == 'f') return nvdp__npy_real(bits, array->size);
+    *whole = array->kind == 'u' ? (int64_t)nvdp__min(bits, (uint64_t)INT64_MAX)
+                                : (int64_t)(bits << unused) >> unused;
+    return (double)*whole;
+}
+
+/* Reads all rows, as double or, of whole numbers, as int64_t. */
+static nvdp_status read_rows(const struct source *source, const char *dataset,
+                             enum nvdp__h5_type type, size_t rows, size_t width, void *to) {
+    const struct nvdp__npy *array = array_of(source, dataset);
+    if (source->file != NULL) return nvdp__h5_read_rows(source->file, dataset, type, 0, rows, to);
+    for (size_t i = 0; i < rows * width; i++) {
+        int64_t whole = 0;
+        const double real = real_at(array, i, &whole);
+        if (type == NVDP__H5_I64)
+            ((int64_t *)to)[i] = whole;
+        else
+            ((double *)to)[i] = real;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status get_real(const struct source *source, const char *name, double *value) {
+    const struct nvdp__npy *array = NULL;
+    int64_t whole = 0;
+    if (source->file != NULL) return nvdp__h5_get_real(source->file, name, value);
+    NVDP_TRY(find_array(source, name, "fiu", 0, &array));
+    *value = real_at(array, 0, &whole);
+    return NVDP_OK;
+}
+
+/* Reads a text, whose characters beyond ASCII become question marks; free() it. */
+static nvdp_status get_text(const struct source *source, const char *name, char **out) {
+    const struct nvdp__npy *array = NULL;
+    if (source->file != NULL) return nvdp__h5_get_string(source->file, name, out);
+    NVDP_TRY(find_array(source, name, "SU", 0, &array));
+    const size_t unit = array->kind == 'U' ? 4 : 1;
+    nvdp__autofree char *text = NULL;
+    NVDP_TRY(NVDP__NEW(source->ctx, text, array->size + 1));
+    for (size_t i = 0; i < array->size; i++) {
+        const uint64_t c = nvdp__npy_bits((const unsigned char *)array->values + i * unit, unit,
+                                          array->order == '>');
+        text[i] = c < 128 ? (char)c : '?';
+    }
+    return NVDP__HAND_OVER(out, text);
+}
+
+/* Opens HDF5, or a file of numpy.savez, which begins as a ZIP file. */
+static nvdp_status open_source(struct source *source) {
+    char head[2] = "";
+    nvdp__autoptr(fclose) FILE *file = NULL;
+    NVDP_TRY(nvdp__fopen_regular(source->ctx, source->path, &file));
+    if (fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, "PK", sizeof head) == 0)
+        return nvdp__npz_read(source->ctx, source->path, &source->npz);
+    return nvdp__h5_open(source->ctx, source->path, "posteriors", 1, &source->file);
+}
 
 static nvdp_status expect_rows(const struct source *source, const char *dataset, size_t expected,
                                const char *because, size_t found) {
@@ -37,31 +166,30 @@ static nvdp_status expect_rows(const struct source *source, const char *dataset,
 }
 
 static nvdp_status read_shapes(struct source *source) {
-    struct nvdp__h5 *file = source->file;
     size_t shape[2] = {0};
-    NVDP_TRY(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, shape));
+    NVDP_TRY(get_shape(source, "offset", NVDP__H5_I64, 1, shape));
     if (shape[0] < 1)
         return NVDP__BAD_FILE(source, "dataset %s: expected N+1 rows for N texts, found 0",
                               "offset");
     source->texts = shape[0] - 1;
-    NVDP_TRY(nvdp__h5_shape(file, "mu", NVDP__H5_F64, 2, shape));
+    NVDP_TRY(get_shape(source, "mu", NVDP__H5_F64, 2, shape));
     source->rows = shape[0];
     source->dim = shape[1];
     if (source->dim == 0)
         return NVDP__BAD_FILE(source, "dataset %s: expected at least 1 column, found 0", "mu");
-    NVDP_TRY(nvdp__h5_shape(file, "logvar", NVDP__H5_F64, 2, shape));
+    NVDP_TRY(get_shape(source, "logvar", NVDP__H5_F64, 2, shape));
     NVDP_TRY(expect_rows(source, "logvar", source->rows, "as many as in mu", shape[0]));
     if (shape[1] != source->dim)
         return NVDP__BAD_FILE(source, "dataset logvar: expected %zu columns (as mu), found %zu",
                               source->dim, shape[1]);
-    source->with_alpha = nvdp__h5_has(file, "alpha");
+    source->with_alpha = has(source, "alpha");
     if (source->with_alpha) {
-        NVDP_TRY(nvdp__h5_shape(file, "alpha", NVDP__H5_F64, 1, shape));
+        NVDP_TRY(get_shape(source, "alpha", NVDP__H5_F64, 1, shape));
         NVDP_TRY(expect_rows(source, "alpha", source->rows, "as many as in mu", shape[0]));
     }
-    source->with_id = nvdp__h5_has(file, "id");
+    source->with_id = has(source, "id");
     if (source->with_id) {
-        NVDP_TRY(nvdp__h5_shape(file, "id", NVDP__H5_I64, 1, shape));
+        NVDP_TRY(get_shape(source, "id", NVDP__H5_I64, 1, shape));
         NVDP_TRY(expect_rows(source, "id", source->texts, "one per text", shape[0]));
     }
     return NVDP_OK;
@@ -88,13 +216,13 @@ static nvdp_status missing(const struct source *source, const char *attribute, c
 }
 
 static nvdp_status read_policy(const struct source *source) {
-    if (!nvdp__h5_has_attribute(source->file, "length_policy")) {
+    if (!has_attribute(source, "length_policy")) {
         if (source->with_alpha) return missing(source, "length_policy", "hidden or public");
         source->to->policy = NVDP_LENGTH_PUBLIC;
         return NVDP_OK;
     }
     nvdp__autofree char *text = NULL;
-    NVDP_TRY(nvdp__h5_get_string(source->file, "length_policy", &text));
+    NVDP_TRY(get_text(source, "length_policy", &text));
     bool hidden = strcmp(text, "hidden") == 0;
     source->to->policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
     if (hidden || strcmp(text, "public") == 0) return NVDP_OK;
@@ -105,7 +233,7 @@ static nvdp_status read_policy(const struct source *source) {
 /* Reads an integer >= 1, which h5py users may have written as a float. */
 static nvdp_status read_positive_integer(const struct source *source, const char *name, int *out) {
     double value = 0;
-    NVDP_TRY(nvdp__h5_get_real(source->file, name, &value));
+    NVDP_TRY(get_real(source, name, &value));
     if (!(value >= 1 && value <= INT32_MAX) || value != floor(value))
         return NVDP__BAD_FILE(source,
                               "attribute %s: expected a whole number from 1 to %d, found %g", name,
@@ -119,27 +247,27 @@ static nvdp_status read_hidden(const struct source *source) {
     struct nvdp_posteriors *to = source->to;
     int length = 0;
     if (to->policy != NVDP_LENGTH_HIDDEN) return NVDP_OK;
-    if (!nvdp__h5_has_attribute(source->file, "length"))
+    if (!has_attribute(source, "length"))
         return missing(source, "length", "required by length_policy hidden");
     NVDP_TRY(read_positive_integer(source, "length", &length));
     to->length = (size_t)length;
-    if (nvdp__h5_has_attribute(source->file, "clip_sequence"))
-        NVDP_TRY(nvdp__h5_get_real(source->file, "clip_sequence", &to->clip_sequence));
+    if (has_attribute(source, "clip_sequence"))
+        NVDP_TRY(get_real(source, "clip_sequence", &to->clip_sequence));
     if (to->alpha == NULL) return NVDP_OK;
-    if (!nvdp__h5_has_attribute(source->file, "pad_alpha"))
+    if (!has_attribute(source, "pad_alpha"))
         return missing(source, "pad_alpha", "required by length_policy hidden");
-    return nvdp__h5_get_real(source->file, "pad_alpha", &to->pad_alpha);
+    return get_real(source, "pad_alpha", &to->pad_alpha);
 }
 
 static nvdp_status read_method(const struct source *source) {
     struct nvdp_posteriors *to = source->to;
-    if (!nvdp__h5_has_attribute(source->file, "method")) {
+    if (!has_attribute(source, "method")) {
         if (to->alpha == NULL) return missing(source, "method", "required without a dataset alpha");
         memcpy(to->method, "nvdp", sizeof "nvdp");
         return NVDP_OK;
     }
     nvdp__autofree char *text = NULL;
-    NVDP_TRY(nvdp__h5_get_string(source->file, "method", &text));
+    NVDP_TRY(get_text(source, "method", &text));
     size_t size = strlen(text) + 1;
     if (size > sizeof to->method)
         return NVDP__BAD_FILE(source,
@@ -155,7 +283,7 @@ static nvdp_status read_offsets(const struct source *source) {
     size_t *offset = source->to->offset;
     nvdp__autofree int64_t *raw = NULL;
     NVDP_TRY(NVDP__NEW(source->ctx, raw, texts + 1));
-    NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
+    NVDP_TRY(read_rows(source, "offset", NVDP__H5_I64, texts + 1, 1, raw));
     for (size_t i = 0; i <= texts; i++) {
         if (raw[i] < 0 || (uint64_t)raw[i] > source->rows)
             return NVDP__BAD_FILE(source,
@@ -174,31 +302,29 @@ static nvdp_status read_offsets(const struct source *source) {
 
 nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_posteriors **out) {
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
-    struct source source = {.ctx = ctx, .path = path};
-    NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
-    source.file = file;
+    nvdp__auto(close_source) struct source source = {.ctx = ctx, .path = path};
+    NVDP_TRY(open_source(&source));
     NVDP_TRY(read_shapes(&source));
     NVDP_TRY(check_size(&source));
     NVDP_TRY(nvdp_posteriors_create(ctx, source.texts, source.rows, source.dim, source.with_alpha,
                                     &made));
     source.to = made;
-    if (nvdp__h5_has_attribute(file, "prior_alpha"))
-        NVDP_TRY(nvdp__h5_get_real(file, "prior_alpha", &made->prior_alpha));
-    if (nvdp__h5_has_attribute(file, "kappa"))
+    if (has_attribute(&source, "prior_alpha"))
+        NVDP_TRY(get_real(&source, "prior_alpha", &made->prior_alpha));
+    if (has_attribute(&source, "kappa"))
         NVDP_TRY(read_positive_integer(&source, "kappa", &made->kappa));
     NVDP_TRY(read_policy(&source));
     NVDP_TRY(read_hidden(&source));
     NVDP_TRY(read_method(&source));
     NVDP_TRY(read_offsets(&source));
-    NVDP_TRY(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, source.rows, made->mu));
-    NVDP_TRY(nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, source.rows, made->logvar));
+    NVDP_TRY(read_rows(&source, "mu", NVDP__H5_F64, source.rows, source.dim, made->mu));
+    NVDP_TRY(read_rows(&source, "logvar", NVDP__H5_F64, source.rows, source.dim, made->logvar));
     if (source.with_alpha)
-        NVDP_TRY(nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, source.rows, made->alpha));
+        NVDP_TRY(read_rows(&source, "alpha", NVDP__H5_F64, source.rows, 1, made->alpha));
     if (source.with_id) {
         NVDP_TRY(NVDP__NEW(ctx, made->id, source.texts));
-        NVDP_TRY(nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, source.texts, made->id));
+        NVDP_TRY(read_rows(&source, "id", NVDP__H5_I64, source.texts, 1, made->id));
     }
     NVDP_TRY(nvdp_posteriors_check(ctx, made, path));
     NVDP__HAND_OVER(out, made);

@@ -211,8 +211,8 @@ static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K", nvdp__attack_kind_help, "exposure", AT(kind),
      .choices = nvdp__attack_names, .group = "Attack:", .after = "model",
      .traits = NVDP_TRAIT_BASIC},
-    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5",
-     "kinds pair, reidentify, invert: file of posteriors to attack in place of a run; "
+    {"posteriors", NVDP_OPTION_TEXT, "FILE",
+     "kinds pair, reidentify, invert: file of posteriors (.h5, .npz) to attack in place of a run; "
      "kind invert: also vectors in FILE.npy, or an encoder's directory, whose vectors have no "
      "noise",
      NULL, AT(posteriors),

@@ -1,4 +1,4 @@
-/* Reads and writes the header of NPY arrays.  Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0,
+/* Reads NPY arrays and ZIP files of them, and writes the header of an array.  Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0,
  * u32 in 2.0), the header, the values.  The header is a Python dictionary with exactly three keys in any order,
  * followed by blanks and a line end:
  *
@@ -7,8 +7,14 @@
  * No other Python literals are accepted. */
 #include "base/npy.h"
 
+#include "base/f16.h"
+#include "base/file.h"
+#include "base/own.h"
+#include "base/zip.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { MAGIC = 6, MAX_RANK = 32, EXCERPT = 40 };
 
@@ -151,4 +157,115 @@ void nvdp__npy_put_head(char to[NVDP__NPY_HEAD], const char *descr, size_t rows,
                        "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
     to[10 + n] = ' '; /* in place of the terminator */
     to[NVDP__NPY_HEAD - 1] = '\n';
+}
+
+/* ---- values ---- */
+
+size_t nvdp__npy_value_size(const struct nvdp__npy *h) {
+    return h->kind == 'U' ? 4 * h->size : h->size;
+}
+
+nvdp_status nvdp__npy_check_values(const struct nvdp__npy *h) {
+    size_t count = 1, wanted;
+    if (h->fortran && h->rank > 1)
+        return nvdp__fail(h->ctx, NVDP_ERR_INPUT,
+                          "%s: NPY header: expected C order, found Fortran order; convert the "
+                          "array with numpy.ascontiguousarray()",
+                          h->path);
+    for (size_t i = 0; i < nvdp__min(h->rank, 2); i++)
+        if (!nvdp__mul(count, h->shape[i], &count)) count = SIZE_MAX;
+    if (h->size <= SIZE_MAX / 4 && nvdp__mul(count, nvdp__npy_value_size(h), &wanted) &&
+        wanted == h->bytes)
+        return NVDP_OK;
+    return NVDP__BAD_FILE(h, "expected %zu values of %zu bytes, found %zu bytes", count,
+                          nvdp__npy_value_size(h), h->bytes);
+}
+
+uint64_t nvdp__npy_bits(const unsigned char *at, size_t size, bool swapped) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++)
+        value = value << 8 | at[swapped ? i : size - 1 - i];
+    return value;
+}
+
+double nvdp__npy_real(uint64_t bits, size_t size) {
+    const uint16_t half = (uint16_t)bits;
+    const uint32_t low = (uint32_t)bits;
+    float single;
+    double whole;
+    memcpy(&single, &low, sizeof single);
+    memcpy(&whole, &bits, sizeof whole);
+    return size == 2 ? (double)nvdp__f16_to_float(half) : size == 4 ? (double)single : whole;
+}
+
+/* ---- files of several arrays ---- */
+
+static nvdp_status bad_zip(const struct nvdp__npz *of, const char *what) {
+    return NVDP__BAD_FILE(of, "expected arrays written by numpy.savez (.npz), found %s", what);
+}
+
+static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whole,
+                       unsigned char *to) {
+    z_stream stream = {0};
+    if (packed > UINT32_MAX || whole > UINT32_MAX || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+        return false;
+    stream.next_in = (unsigned char *)(uintptr_t)from;
+    stream.avail_in = (unsigned)packed;
+    stream.next_out = to;
+    stream.avail_out = (unsigned)whole;
+    const bool done = inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_out == 0;
+    inflateEnd(&stream);
+    return done;
+}
+
+/* Adds a member if it is an array. */
+static nvdp_status push_member(struct nvdp__npz *of, const struct nvdp__zip *zip,
+                               const struct nvdp__zip_member *m) {
+    if (m->length < 5 || memcmp(m->name + m->length - 4, ".npy", 4) != 0) return NVDP_OK;
+    const unsigned char *data = nvdp__zip_packed(zip, m);
+    const bool deflated = m->method == NVDP__ZIP_DEFLATE;
+    if (m->encrypted || (m->method != NVDP__ZIP_STORED && !deflated))
+        return bad_zip(of, "a member that is encrypted or packed in another way than deflate");
+    of->unpacked =
+        deflated && m->size < SIZE_MAX - of->unpacked ? of->unpacked + m->size : of->unpacked;
+    if (data == NULL ||
+        (deflated ? !nvdp__may_unpack(of->size, of->unpacked) : m->packed != m->size))
+        return bad_zip(of, "a member that lies outside the file, or would be too large");
+    if (deflated) {
+        unsigned char *made = NULL;
+        NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, m->size)));
+        if (!inflate_to(data, m->packed, m->size, made)) return bad_zip(of, "damaged data");
+        data = made;
+    }
+    if (crc32_z(0, data, m->size) != m->checksum)
+        return bad_zip(of, "a member with another checksum");
+    struct nvdp__npz_array array = {.name = {m->name, m->length - 4}};
+    NVDP_TRY(nvdp__npy_parse(of->ctx, of->path, (const char *)data, m->size, &array.npy));
+    return NVDP__PUSH(of->ctx, of->array, of->count, of->capacity, array);
+}
+
+/* Reads the file and all of its members. */
+static nvdp_status read_members(struct nvdp__npz *of) {
+    struct nvdp__zip zip;
+    struct nvdp__zip_member member;
+    NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
+    if (!nvdp__zip_open(of->bytes, of->size, &zip)) return bad_zip(of, "another kind of file");
+    for (uint64_t i = 0; i < zip.members; i++) {
+        if (!nvdp__zip_next(&zip, &member)) return bad_zip(of, "a damaged list of members");
+        NVDP_TRY(push_member(of, &zip, &member));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__npz_read(struct nvdp_context *ctx, const char *path, struct nvdp__npz *out) {
+    nvdp__auto(nvdp__npz_release) struct nvdp__npz npz = {.ctx = ctx, .path = path};
+    NVDP_TRY(read_members(&npz));
+    return NVDP__HAND_OVER(out, npz);
+}
+
+void nvdp__npz_release(struct nvdp__npz *npz) {
+    free(npz->bytes);
+    free(npz->array);
+    nvdp__memory_release(&npz->memory);
+    *npz = (struct nvdp__npz){0};
 }

@@ -39,7 +39,7 @@ static int need_kind(struct cli *cli) {
 static int check_source(struct cli *cli, const char *path) {
     static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
     if ((cli->args == 1) == (path != NULL))
-        return cli_usage(cli, "expected exactly one of RUN and --posteriors FILE.h5");
+        return cli_usage(cli, "expected exactly one of RUN and --posteriors FILE");
     const char *one = path != NULL ? cli_given_one(cli, of_runs, true) : NULL;
     if (one == NULL) return CLI_SUCCESS;
     return cli_usage(cli, "option --%s chooses texts of a run and does not apply to --posteriors",

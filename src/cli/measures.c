@@ -14,7 +14,8 @@ struct privacy_values {
 };
 
 static const struct nvdp_option privacy_options[] = {
-    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "file of posteriors to measure in place of a run",
+    {"posteriors", NVDP_OPTION_TEXT, "FILE",
+     "file of posteriors (.h5, .npz) to measure in place of a run",
      .group = "What is measured:", .after = "run", .traits = NVDP_TRAIT_BASIC},
     {"pairs", NVDP_OPTION_TEXT, "FILE.h5", "also write the divergence of every ordered pair",
      .group = "Output:"},
@@ -93,7 +94,7 @@ const struct cli_command cli_command_privacy = {
                 "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
                 "  nvdp privacy run --exact --pair 3,17 --at-epsilon 1,5 --at-delta 1e-5,1e-6\n"
                 "  nvdp privacy run --certify --delta 1e-6 --releases 4\n"
-                "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n"
+                "  nvdp privacy --posteriors mine.npz --order 2 --pairs pairs.h5\n"
                 "  nvdp privacy --sanitizer santext --epsilon 2 --vectors glove.6B.300d.txt \\\n"
                 "    --task sst2 --data SST-2\n",
     .kinds = "run,text-privacy",

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/own.h"
-#include "base/zip.h"
 #include "encoder/checkpoint.h"
 #include "encoder/safetensors.h"
 #include "hdf5/read.h"
@@ -18,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <zlib.h>
 
 /* --- arrays as they are stored --- */
 
@@ -41,10 +39,10 @@ struct opened {
     const char *path;
     struct stored *array;
     size_t count, capacity;
-    struct nvdp__memory memory; /* owner of unpacked values */
+    struct nvdp__memory memory; /* owner of values that were read from HDF5 */
     char *bytes;                /* the file, which is mapped */
     size_t size;
-    uint64_t unpacked;
+    struct nvdp__npz npz;
     struct nvdp__safetensors *tensors;
     struct nvdp__h5_image *image;
 };
@@ -53,6 +51,7 @@ static void close_file(struct opened *of) {
     free(of->array);
     if (of->bytes != NULL) munmap(of->bytes, of->size);
     nvdp__memory_release(&of->memory);
+    nvdp__npz_release(&of->npz);
     nvdp__safetensors_close(of->tensors);
     nvdp__h5_image_free(of->image);
 }
@@ -102,94 +101,33 @@ static nvdp_status push(struct opened *of, struct stored array, size_t length, c
     return NVDP__PUSH(of->ctx, of->array, of->count, of->capacity, array);
 }
 
-/* Adds an array of the NPY format, whose values stay in `bytes`. */
-static nvdp_status push_npy(struct opened *of, const char *bytes, size_t size, size_t length,
+/* Adds an array of the NPY format, whose values stay where they are. */
+static nvdp_status push_npy(struct opened *of, const struct nvdp__npy *h, size_t length,
                             const char *name) {
-    struct nvdp__npy h;
-    size_t count = 1, wanted;
-    NVDP_TRY(nvdp__npy_parse(of->ctx, of->path, bytes, size, &h));
-    if (h.fortran && h.rank > 1)
-        return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
-                          "%s: NPY header: expected C order, found Fortran order; convert the "
-                          "array with numpy.ascontiguousarray()",
-                          of->path);
-    const struct stored array = {.kind = h.kind,
-                                 .swapped = h.order == '>',
-                                 .size = h.kind == 'U' ? 4 * h.size : h.size,
-                                 .rank = h.rank,
-                                 .shape = {h.shape[0], h.shape[1]},
-                                 .at = (const unsigned char *)h.values};
-    for (size_t i = 0; i < nvdp__min(h.rank, 2); i++)
-        if (!nvdp__mul(count, h.shape[i], &count)) count = SIZE_MAX;
-    if (h.rank <= 2 && h.kind != 'O' &&
-        (h.size > SIZE_MAX / 4 || !nvdp__mul(count, array.size, &wanted) || wanted != h.bytes))
-        return NVDP__BAD_FILE(of, "expected %zu values of %zu bytes, found %zu bytes", count,
-                              array.size, h.bytes);
+    if (h->rank <= 2 && h->kind != 'O') NVDP_TRY(nvdp__npy_check_values(h));
+    const struct stored array = {.kind = h->kind,
+                                 .swapped = h->order == '>',
+                                 .size = nvdp__npy_value_size(h),
+                                 .rank = h->rank,
+                                 .shape = {h->shape[0], h->shape[1]},
+                                 .at = (const unsigned char *)h->values};
     return push(of, array, length, name);
 }
 
-static nvdp_status map_file(struct opened *of) {
+static nvdp_status open_npy(struct opened *of) {
+    struct nvdp__npy h;
     unsigned char *map = NULL;
     NVDP_TRY(nvdp__map_file(of->ctx, of->path, 1, "arrays", &map, &of->size));
     of->bytes = (char *)map;
-    return NVDP_OK;
-}
-
-static nvdp_status open_npy(struct opened *of) {
-    NVDP_TRY(map_file(of));
-    return push_npy(of, of->bytes, of->size, 0, "");
-}
-
-static nvdp_status bad_zip(const struct opened *of, const char *what) {
-    return NVDP__BAD_FILE(of, "expected arrays written by numpy.savez (.npz), found %s", what);
-}
-
-static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whole,
-                       unsigned char *to) {
-    z_stream stream = {0};
-    if (packed > UINT32_MAX || whole > UINT32_MAX || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-        return false;
-    stream.next_in = (unsigned char *)(uintptr_t)from;
-    stream.avail_in = (unsigned)packed;
-    stream.next_out = to;
-    stream.avail_out = (unsigned)whole;
-    const bool done = inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_out == 0;
-    inflateEnd(&stream);
-    return done;
-}
-
-/* Adds a member if it is an array. */
-static nvdp_status push_member(struct opened *of, const struct nvdp__zip *zip,
-                               const struct nvdp__zip_member *m) {
-    if (m->length < 5 || memcmp(m->name + m->length - 4, ".npy", 4) != 0) return NVDP_OK;
-    const unsigned char *data = nvdp__zip_packed(zip, m);
-    const bool deflated = m->method == NVDP__ZIP_DEFLATE;
-    if (m->encrypted || (m->method != NVDP__ZIP_STORED && !deflated))
-        return bad_zip(of, "a member that is encrypted or packed in another way than deflate");
-    of->unpacked =
-        deflated && m->size < SIZE_MAX - of->unpacked ? of->unpacked + m->size : of->unpacked;
-    if (data == NULL ||
-        (deflated ? !nvdp__may_unpack(of->size, of->unpacked) : m->packed != m->size))
-        return bad_zip(of, "a member that lies outside the file, or would be too large");
-    if (deflated) {
-        unsigned char *made = NULL;
-        NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, m->size)));
-        if (!inflate_to(data, m->packed, m->size, made)) return bad_zip(of, "damaged data");
-        data = made;
-    }
-    if (crc32_z(0, data, m->size) != m->checksum)
-        return bad_zip(of, "a member with another checksum");
-    return push_npy(of, (const char *)data, m->size, m->length - 4, m->name);
+    NVDP_TRY(nvdp__npy_parse(of->ctx, of->path, of->bytes, of->size, &h));
+    return push_npy(of, &h, 0, "");
 }
 
 static nvdp_status open_npz(struct opened *of) {
-    struct nvdp__zip zip;
-    struct nvdp__zip_member member;
-    NVDP_TRY(map_file(of));
-    if (!nvdp__zip_open(of->bytes, of->size, &zip)) return bad_zip(of, "another kind of file");
-    for (uint64_t i = 0; i < zip.members; i++) {
-        if (!nvdp__zip_next(&zip, &member)) return bad_zip(of, "a damaged list of members");
-        NVDP_TRY(push_member(of, &zip, &member));
+    NVDP_TRY(nvdp__npz_read(of->ctx, of->path, &of->npz));
+    for (size_t i = 0; i < of->npz.count; i++) {
+        const struct nvdp__npz_array *array = &of->npz.array[i];
+        NVDP_TRY(push_npy(of, &array->npy, array->name.size, array->name.text));
     }
     return NVDP_OK;
 }

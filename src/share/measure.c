@@ -210,7 +210,7 @@ static nvdp_status measure_posteriors(struct measuring *m) {
                                     "expected at most one of {pairs} and {max-pairs}"));
     if ((m->run != NULL) == (m->posteriors != NULL))
         return misuse(m, nvdp__fail(m->ctx, NVDP_ERR_ARGUMENT,
-                                    "expected exactly one of RUN and {posteriors} FILE.h5"));
+                                    "expected exactly one of RUN and {posteriors} FILE"));
     if (one != NULL)
         return nvdp__fail_option(m->ctx, NVDP_ERR_ARGUMENT, one,
                                  " chooses texts of a run and does not apply to {posteriors}");

@@ -280,6 +280,31 @@ Test(posteriors_file, defaults) {
     cr_expect_eq(nvdp_posteriors_read(ctx, support_scratch_path("none.h5"), &set), NVDP_ERR_IO);
 }
 
+/* Types of other sizes, another order of bytes, packed; attributes are numbers, text of both kinds and an array of one number. */
+Test(posteriors_file, arrays_of_numpy) {
+    static const char corpus[] = NVDP_SOURCE_DIR "/tests/fuzz/corpus/posteriors/";
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL, *none = NULL;
+    ok(nvdp_posteriors_read(ctx, support_path("%snumpy.npz", corpus), &set));
+    cr_assert_eq(set->texts, 2);
+    cr_assert_eq(set->dim, 2);
+    cr_expect_arr_eq(set->offset, ((size_t[]){0, 1, 3}), 3 * sizeof(size_t));
+    cr_expect_arr_eq(set->alpha, ((double[]){1.5, 2, .25}), 3 * sizeof(double));
+    cr_expect_arr_eq(set->mu, ((double[]){1, -2, .5, 3, 0, 4}), 6 * sizeof(double));
+    cr_expect_arr_eq(set->logvar, ((double[]){0, -1, .5, 2, 1, -3}), 6 * sizeof(double));
+    cr_expect_arr_eq(set->id, ((int64_t[]){7, (int64_t)1 << 40}), 2 * sizeof(int64_t));
+    cr_expect_eq(set->policy, NVDP_LENGTH_HIDDEN);
+    cr_expect_eq(set->length, 4);
+    cr_expect_eq(set->kappa, 2);
+    cr_expect_eq(set->pad_alpha, .5);
+    cr_expect_eq(set->prior_alpha, 3);
+    cr_expect_str_eq(set->method, "nvdp");
+    cr_expect_eq(nvdp_posteriors_read(ctx, support_path("%sshort.npz", corpus), &none),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "short.npz: array alpha: expected numbers of 2 to 8 "
+                                              "bytes [1 dimensions], found kind i1");
+}
+
 /* Writes a file as users of h5py do: Python and numpy scalars, f32, f64, fixed and variable
  * strings. */
 static const char script[] =
