@@ -402,7 +402,7 @@ nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
         NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
         NVDP_TRY(choose_rows(ctx, config, public, &rows));
         NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, &dataset));
-        if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0 && !rows.lines &&
+        if (kept != NULL && dataset->bad_rows + rows.not_utf8 + rows.odd == 0 && !rows.lines &&
             keep(ctx, config->cache, kept, dataset) != NVDP_OK && ctx != NULL)
             nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
                       nvdp_context_error(ctx));

@@ -3,6 +3,7 @@
 #include "text/task.h"
 
 #include "base/file.h"
+#include "base/sentence.h"
 #include "text/vocabulary.h"
 
 #include <dirent.h>
@@ -385,6 +386,60 @@ static nvdp_status check_numbers(const struct nvdp__row_chunks *of, size_t class
     return NVDP_OK;
 }
 
+enum { NUMBER_TEXT = 32 };
+
+/* Writes a name in lower case without blanks, true and false as 1 and 0, and a whole number without decimals. */
+static size_t fold_name(struct nvdp__field name, char *to) {
+    double number;
+    size_t size = 0;
+    for (size_t i = 0; i < name.size; i++) {
+        const char c = name.text[i];
+        if (!nvdp__is_one_of(c, " \t\r\n")) to[size++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    }
+    const struct nvdp__field folded = {to, size};
+    const bool no = nvdp__field_is(folded, "false"), yes = nvdp__field_is(folded, "true");
+    if (no || yes)
+        number = yes;
+    else if (!nvdp__field_number(folded, &number) || number != floor(number) || fabs(number) > 1e15)
+        return size;
+    return (size_t)nvdp__snprintf(to, size + NUMBER_TEXT, "%.0f", number);
+}
+
+/* Logs notices of classes that may be meant as one, such as good and "good ", true and 1, and of a class that may be a missing
+ * label. */
+static nvdp_status note_odd_names(struct nvdp__row_chunks *of, size_t classes,
+                                  const struct nvdp__field *name) {
+    static const char missing[] = " nan none null na n/a <na> ";
+    const char *path = of->chunks.tsv.path, *column = of->layout.label;
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings seen = {.ctx = of->ctx};
+    nvdp__autofree size_t *first = NULL; /* [seen.count] the first class of this look */
+    NVDP_TRY(NVDP__NEW(of->ctx, first, classes));
+    for (size_t i = 0; of->whole && i < classes; i++) {
+        nvdp__autofree char *folded = NULL;
+        size_t look;
+        NVDP_TRY(NVDP__NEW(of->ctx, folded, name[i].size + NUMBER_TEXT));
+        const size_t size = fold_name(name[i], folded), before = seen.count;
+        NVDP_TRY(nvdp__strings_add(&seen, folded, size, &look));
+        const bool none =
+            strstr(missing, nvdp__short_text(" %.*s ", (int)size, folded).text) != NULL;
+        of->rows.odd += none + (look != before);
+        if (look == before)
+            first[look] = i;
+        else
+            nvdp__log(of->ctx, NVDP_LOG_NOTICE,
+                      "%s: column '%s': %s and %s are two classes; if they mean the same, write "
+                      "them alike",
+                      path, column, nvdp__quote_field(name[first[look]]).text,
+                      nvdp__quote_field(name[i]).text);
+        if (none)
+            nvdp__log(of->ctx, NVDP_LOG_NOTICE,
+                      "%s: column '%s': %s is a class; if it means that there is no label, remove "
+                      "these rows",
+                      path, column, nvdp__quote_field(name[i]).text);
+    }
+    return NVDP_OK;
+}
+
 /* Compares labels in numeric order, if all labels are numbers: 2 comes before 10. */
 static int by_number(const void *left, const void *right) {
     double a = 0, b = 0;
@@ -399,9 +454,12 @@ static nvdp_status read_label(struct nvdp__row_chunks *of, struct nvdp__text_row
     row->label_text = field;
     if (of->rows.task.regression) return read_score(of, field, &row->label);
     if (!of->collect) return read_class(of, field, &row->label);
+    if (field.size == 0)
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: '%s': expected the name of a class, found no label",
+                          of->chunks.tsv.path, of->chunks.tsv.line, of->layout.label);
     /* the name will appear in files and reports */
-    if (field.size == 0 || memchr(field.text, '\0', field.size) != NULL ||
-        !nvdp__is_utf8(field.text, field.size))
+    if (memchr(field.text, '\0', field.size) != NULL || !nvdp__is_utf8(field.text, field.size))
         return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
                           of->chunks.tsv.path, of->chunks.tsv.line, nvdp__quote_field(field).text);
     return nvdp__strings_add(&of->labels, field.text, field.size, &number);
@@ -476,6 +534,7 @@ static nvdp_status end(struct nvdp__row_chunks *of) {
                           "%s: column '%s': expected at least 2 different labels, found only %s",
                           of->chunks.tsv.path, of->layout.label, nvdp__quote_field(name[0]).text);
     NVDP_TRY(check_numbers(of, classes, name));
+    NVDP_TRY(note_odd_names(of, classes, name));
     NVDP_TRY(nvdp__names_copy(of->ctx, classes, name, sizeof *name, &rows->labels));
     rows->task.labels = rows->labels;
     rows->task.classes = (int)classes;

@@ -226,6 +226,7 @@ struct nvdp__rows {
     size_t count, capacity;
     size_t skipped;  /* number of bad rows, if allowed, and of MNLI's rows without a gold label */
     size_t not_utf8; /* number of rows with invalid UTF-8 */
+    size_t odd;      /* number of classes with a notice */
     struct nvdp__pool pool;
 };
 

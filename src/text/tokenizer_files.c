@@ -246,6 +246,7 @@ static const struct {
            "decoder model "},
     {"model", " type vocab merges unk_token unk_id byte_fallback continuing_subword_prefix "
               "end_of_word_suffix fuse_unk dropout ignore_merges max_input_chars_per_word "},
+    {"added_tokens", " id content single_word lstrip rstrip normalized special "},
     {"normalizer",
      " type normalizers. pattern. String Regex content strip_left strip_right prepend "
      "precompiled_charsmap clean_text handle_chinese_chars strip_accents lowercase "},
@@ -301,9 +302,12 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
                                 "tokenizer.json alone", entry);
     }
     const json_t *whole = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const json_t *version = json_object_get(whole, "version");
+    if (json_is_string(version) && strcmp(json_string_value(version), "1.0") != 0)
+        return nvdp__refuse(m, NVDP__FILE_TOKENIZER, "version", "1.0", version);
     const size_t all = sizeof parts / sizeof *parts; /* the last part is about special tokens */
     /* the other parts are rules of the class */
-    const size_t read = m->class->backend ? all - m->class->bare : 2;
+    const size_t read = m->class->backend ? all - m->class->bare : 3;
     for (i = 0; i < read; i++)
         NVDP_TRY(check_known(
             m, i, parts[i].part != NULL ? json_object_get(whole, parts[i].part) : whole));

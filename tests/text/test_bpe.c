@@ -258,6 +258,9 @@ Test(tokenizer_json, refused) {
                  "'model.continuing_subword_prefix': expected \"\"");
     json_refused(bpe, "model", "drop_bytes", "0",
                  "'model.drop_bytes': expected null, because the key is not known");
+    json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1, \"content\": \"a\", \"strip\": 1}]",
+                 "'added_tokens.strip': expected null");
+    json_refused(bpe, "version", NULL, "\"2.0\"", "'version': expected 1.0, found \"2.0\"");
     json_refused(bpe, "model", "vocab merges", "0", "'model.vocab merges'");
     json_refused(bpe, "pre_tokenizer", "invert", "true", "'pre_tokenizer.invert': expected null");
     json_refused(bpe, "normalizers", NULL, "[]", "'normalizers': expected null");

@@ -424,7 +424,7 @@ Test(dataset, refusals) {
     config = own_config("t", NULL, "y", false);
     refuse(&config, "t\ty\na\tx\nb\tx\n",
            ": column 'y': expected at least 2 different labels, found only 'x'");
-    refuse(&config, "t\ty\na\t\nb\tx\n", ":2: label '': expected a name in UTF-8");
+    refuse(&config, "t\ty\na\t\nb\tx\n", ":2: 'y': expected the name of a class, found no label");
     refuse(&config, "t\ty\na\tx\xFF\nb\tx\n", ":2: label 'x?': expected a name in UTF-8");
 }
 

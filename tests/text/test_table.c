@@ -336,6 +336,21 @@ Test(table, odd_texts_are_counted) {
     cr_expect(strstr(heard.text, "has 11 different labels, all of them numbers") != NULL, "%s",
               heard.text);
     cr_expect(strstr(heard.text, "--regression") != NULL);
+    static const struct {
+        const char *rows, *said;
+    } odd[] = {{"a\tgood\nb\tgood \n", "'good' and 'good ' are two classes"},
+               {"a\tA b\nb\tab\n", "'A b' and 'ab' are two classes"},
+               {"a\ttrue\nb\t1\n", "'1' and 'true' are two classes"},
+               {"a\t0\nb\t0.0\n", "'0' and '0.0' are two classes"},
+               {"a\tno\nb\tNaN\n", "'NaN' is a class; if it means that there is no label"},
+               {"a\tgood\nb\tgoods\n", NULL}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        heard.text[0] = '\0';
+        nvdp_dataset_free(load("train.tsv", support_path("t\ty\n%s", odd[i].rows), NVDP_OK));
+        cr_expect(odd[i].said != NULL ? strstr(heard.text, odd[i].said) != NULL
+                                      : heard.text[0] == '\0',
+                  "%s", heard.text);
+    }
     cr_assert_null(load("train.tsv", "y\tt\n1\ta\n3.7\ta\n", NVDP_ERR_INPUT));
     support_contains(nvdp_context_error(ctx),
                      "column 'y': expected names of classes, found numbers "
