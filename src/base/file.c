@@ -145,6 +145,7 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     nvdp__auto(nvdp__close_owned) int fd = -1;
     output.path = target_of(ctx, path);
     NVDP_TRY(NVDP__MADE(output.path));
+    NVDP_TRY(nvdp__remove_leftovers_of(ctx, output.path));
     NVDP_TRY(create_temporary(ctx, output.path, true, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
     if (output.file == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
@@ -427,7 +428,7 @@ char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *na
 }
 
 nvdp_status nvdp__remove(struct nvdp_context *ctx, const char *path) {
-    if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
+    if (remove(path) == 0 || errno == ENOENT || errno == ENAMETOOLONG) return NVDP_OK;
     return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
 }
 

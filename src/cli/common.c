@@ -41,8 +41,7 @@ void cli_catch(int number, bool always) {
 }
 
 /* Makes the first SIGINT, SIGTERM or SIGHUP ask the library to stop and save; the second signal ends the program. A
- * signal that the caller ignores stays ignored, as in a shell's background job or under nohup. Ignores SIGXFSZ, so that
- * a file that exceeds the size limit fails with a message.
+ * signal that the caller ignores stays ignored, as in a shell's background job or under nohup.
  *
  * Gives signal handlers a separate stack. oneDNN's float32 products point the stack register into the heap while they
  * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel
@@ -56,7 +55,6 @@ static void catch_signals(void) {
     cli_catch(SIGINT, false);
     cli_catch(SIGTERM, false);
     cli_catch(SIGHUP, false);
-    signal(SIGXFSZ, SIG_IGN);
 }
 
 /* --- callbacks --- */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 int main(int argc, char **argv) {
     keep_standard_files();
     if (!cli_streams_open()) return CLI_FAILURE;
+    signal(SIGXFSZ, SIG_IGN); /* a file that exceeds the size limit then fails with a message */
     setlocale(LC_CTYPE, "");
     gsl_set_error_handler_off(); /* GSL functions then return NaN instead of aborting */
     argp_program_version_hook = print_version;

@@ -161,9 +161,10 @@ static int run(struct cli *cli) {
         return cli_usage(cli, "expected exactly one of --query and --queries");
     const double start = nvdp__now();
     if (values.query != NULL && strcmp(values.query, "-") == 0) {
-        values.queries = "-";
+        values.queries = values.query;
         values.query = NULL;
     }
+    if (values.queries != NULL) values.queries = cli_file(values.queries);
     CLI_DO(cli, values.query != NULL ? add(cli, &queries, NULL, values.query, strlen(values.query))
                                      : read_lines(cli, values.queries, &queries));
     CLI_DO(cli, nvdp_shared_read(cli->ctx, cli->arg[0], &shared));

@@ -67,8 +67,8 @@ static const struct nvdp_option file_rows[] = {
     NVDP__TEXT_COLUMN_ROW(AT(text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(AT(text_pair_column)),
     {"out", NVDP_OPTION_TEXT, "FILE",
-     "file to write; its name says the format: .h5, .hdf5, .npz or .safetensors, or .npy, which "
-     "has only the sentence embeddings",
+     "file to write; its name says the format: .h5, .hdf5, .npz, .safetensors, .parquet (a row "
+     "per text), or .npy, which has only the sentence embeddings",
      NULL, AT(out), .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
      AT(all_layers)},

@@ -620,7 +620,14 @@ static nvdp_status open_outputs(struct sanitize *work) {
     const char *folder = work->options->out;
     if (work->source->text != NULL && folder == NULL) return NVDP_OK;
     if (work->source->text != NULL) {
-        NVDP_TRY(nvdp__remove_leftovers_of(work->ctx, folder));
+        const size_t longest = NAME_MAX - strlen(".statement.txt");
+        const size_t length = strlen(nvdp__file_name(folder));
+        if (length > longest)
+            return nvdp__fail(
+                work->ctx, NVDP_ERR_ARGUMENT,
+                "{out}: expected a name of at most %zu bytes, because FILE.privacy.json "
+                "and FILE.statement.txt stand beside it, found %zu",
+                longest, length);
         return nvdp__output_open(work->ctx, folder, &work->part[0].output);
     }
     NVDP_TRY(nvdp__outdir_lock(work->ctx, folder,

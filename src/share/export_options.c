@@ -62,7 +62,7 @@ static const struct nvdp_option option_rows[] = {
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
      .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
     {"unit", NVDP_OPTION_CHOICE, "UNIT",
-     "what has a sample: text or person; person needs {person}, and {model} or {vectors}: the "
+     "what has a sample: text or person; person needs --person, and --model or --vectors: the "
      "sample is the mean of the embeddings of all rows with the person's name, and all rows of a "
      "person together cost what one text costs",
      "text", AT(unit), .choices = unit_names, .traits = NVDP_TRAIT_BASIC},
@@ -119,7 +119,7 @@ const struct nvdp_option nvdp__release_options[] = {
     {"person", NVDP_OPTION_TEXT, "COLUMN",
      "column that names the person of each text, such as author or patient; the ledger adds up all "
      "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "
-     "text without a name is a person of its own; in a summary, and for export with {unit} person, "
+     "text without a name is a person of its own; in a summary, and for export with --unit person, "
      "all rows of a person together count as one",
      NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
     {"person-epsilon", NVDP_OPTION_REAL, "E",

@@ -46,7 +46,7 @@ static const struct nvdp_option option_rows[] = {
 
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
-     "standard input; the number of rows, or of persons with {person}, is public",
+     "standard input; the number of rows, or of persons with --person, is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"text-pair-column", NVDP_OPTION_TEXT, "NAME",
      "the rows are pairs, whose second text is in this column; summarized are the products and the "
@@ -66,7 +66,7 @@ static const struct nvdp_option option_rows[] = {
 
     NVDP__RELEASED_FILE_ROW(AT(out)),
     {"summary-epsilon", NVDP_OPTION_REAL, "E",
-     "epsilon of the replacement of any one row, its label included; with {person}, of any one "
+     "epsilon of the replacement of any one row, its label included; with --person, of any one "
      "person, all rows included",
      "1", AT(summary.epsilon), .min = 1e-6, .max = 1000, .traits = NVDP_TRAIT_BASIC},
     {"summary-delta", NVDP_OPTION_REAL, "D", "delta of this epsilon", "1e-5", AT(summary.delta),

@@ -70,6 +70,19 @@ Test(file, names_of_255_bytes) {
         ok(nvdp__remove_leftovers_of(ctx, path)); /* by its cut name */
         cr_assert_eq(scratch_entries(), 1);
     }
+    ok(nvdp__remove(ctx, support_path("%s.json", path))); /* no file has so long a name */
+}
+
+/* A file that is written again removes what an earlier process left of it, and nothing of other files. */
+Test(file, output_removes_its_leftovers) {
+    const char *path = support_scratch_path("out.txt");
+    struct nvdp__output out = {0};
+    support_write_text(support_path("%s.partial-999999-0", path), "half");
+    support_write_text(support_scratch_path("other.txt.partial-999999-0"), "half");
+    ok(nvdp__output_open(support_context(), path, &out));
+    ok(nvdp__output_commit(&out, true));
+    cr_assert_eq(scratch_entries(), 2);
+    cr_assert(nvdp__exists(support_scratch_path("other.txt.partial-999999-0")));
 }
 
 Test(file, abort_leaves_the_old_file) {

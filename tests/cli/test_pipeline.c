@@ -580,6 +580,16 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
                      "of 2 estimates, which sets the prior, has a standard error of 141 %");
     cr_expect(json_is_null(json_object_get(hit, "above")));
     cr_expect(json_is_real(json_object_get(hit, "shrunken")));
+    support_write_text(queries, "c\nd\n");
+    const char *named =
+        program_expect(0, "search $DIR/shared/0.h5 --model $MODEL --queries $DIR/queries.txt").out;
+    static const char *const names[] = {"query", "queries"};
+    for (size_t i = 0; i < 2; i++) { /* the time differs */
+        o = program_expect(0, "search $DIR/shared/0.h5 --model $MODEL --%s - <$DIR/queries.txt",
+                           names[i]);
+        cr_expect(strncmp(o.out, named, strcspn(named, "f")) == 0, "%s", o.out);
+        support_contains(o.out, "\nd\nrank ");
+    }
     static const char *const bad[] = {"c\n \t\n", "c\n\xff\n", "c\n\xe2\x80\x8b\n"};
     for (size_t i = 0; i < 3; i++) {
         support_write_text(queries, bad[i]);

@@ -110,6 +110,9 @@ Test(usage, every_subcommand_has_help_with_examples) {
             cr_assert(strncmp(line, "  ", 2) == 0, "%s: %.60s", commands[i], line);
         support_contains(help.out, "--threads=N");
         cr_assert_str_empty(help.err);
+        const char *all = program_expect(0, "%s --help=all", commands[i]).out;
+        while ((all = strchr(all, '{')) != NULL) /* {name} stands for an option in messages only */
+            cr_expect(*++all < 'a' || *all > 'z', "%s: {%.20s", commands[i], all);
         struct outcome same = program_expect(0, "help %s", commands[i]);
         cr_assert_str_eq(same.out, help.out);
     }
@@ -422,6 +425,18 @@ Test(usage, a_full_disk_is_a_failure) {
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         program_expect(1, "%s >/dev/full 2>$DIR/messages; (exit $?)", said[i]);
         support_contains(support_read(support_scratch_path("messages")), "cannot write to stdout");
+    }
+}
+
+/* A file that exceeds the limit is a failure with a message, also while options are read. */
+Test(usage, a_limit_on_the_size_of_files_is_a_failure) {
+    static const char *const said[] = {"--help", "report --help", "account --version"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        const int status =
+            system(support_path("ulimit -f 0; exec %s/nvdp %s >%s 2>/dev/null", NVDP_BINARY_DIR,
+                                said[i], support_scratch_path("help")));
+        cr_assert(WIFEXITED(status), "%s", said[i]);
+        cr_expect_eq(WEXITSTATUS(status), 1, "%s", said[i]);
     }
 }
 
