@@ -6,6 +6,11 @@ preset=$1
 shift
 log=build/$preset/configure.log
 mkdir -p "build/$preset"
+made=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "build/$preset/CMakeCache.txt" 2>/dev/null || true)
+if [ -n "$made" ] && [ "$made" != "$(pwd -P)" ] && [ "$made" != "$PWD" ]; then
+    echo "build/$preset was made for $made, before this folder was moved or copied to $PWD; remove it and build again: rm -r build/$preset" >&2
+    exit 1
+fi
 if ! cmake --preset "$preset" >"$log" 2>&1; then
     cat "$log" >&2
     echo "To install the required packages: make install-deps" >&2

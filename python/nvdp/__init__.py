@@ -11,7 +11,7 @@ from importlib.util import find_spec as _find_spec
 from pathlib import Path as _Path
 
 if _find_spec("nvdp.results") is None:
-    raise ImportError("nvdp.results: expected a module that the build writes, found none; build again with a Python that has cffi and numpy (NVDP_PYTHON)")
+    raise ImportError("nvdp.results: expected a module that the build writes, found none; install what it needs and build again: python3 -m pip install cffi numpy; NVDP_PYTHON=python3 scripts/build.sh release nvdp_shared")
 
 from . import results as results
 from ._lib import NvdpError, NvdpValueError, Record

@@ -2,6 +2,7 @@
  * point. */
 #include "common.h"
 
+#include "base/file.h"
 #include "base/sentence.h"
 #include <argp.h>
 #include <stdio.h>
@@ -56,13 +57,23 @@ const char *cli_given_one(const struct cli *cli, const char *const *names, bool 
     return NULL;
 }
 
+/* Returns the length of the first clause: up to a semicolon outside parentheses. */
+static size_t clause(const char *text) {
+    int depth = 0;
+    size_t length = 0;
+    for (; text[length] != '\0' && (depth > 0 || text[length] != ';'); length++)
+        depth += (text[length] == '(') - (text[length] == ')');
+    return length;
+}
+
 int cli_need(struct cli *cli) {
     const unsigned named = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL;
     for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
         const struct nvdp_option *option = nvdp_config_option(cli->config, i);
         if ((option->traits & named) != NVDP_TRAIT_REQUIRED) continue;
         if (nvdp_config_get(cli->config, option->name) == NULL)
-            return cli_usage(cli, "option --%s is needed", option->name);
+            return cli_usage(cli, "option --%s is needed: %.*s", option->name,
+                             (int)clause(option->help), option->help);
     }
     return CLI_SUCCESS;
 }
@@ -117,7 +128,7 @@ static int apply(struct cli *cli) {
 /* Suggests a similar name after getopt reported an unknown option. */
 static void guess(const struct cli *cli, const char *option) {
     struct nvdp__guess meant = {0};
-    char word[NVDP__GUESS_SIZE];
+    char word[NVDP__GUESS_SIZE], part[NVDP__GUESS_SIZE + 1];
     if (strncmp(option, "--", 2) != 0) return;
     snprintf(word, sizeof word, "%.*s", (int)strcspn(option + 2, "="), option + 2);
     meant.word = word;
@@ -126,7 +137,20 @@ static void guess(const struct cli *cli, const char *option) {
         if (strcmp(row->name, word) == 0) return;
         nvdp__guess(&meant, row->name);
     }
-    if (meant.text[0] != '\0') fprintf(stderr, "%s: %s\n", cli->name, meant.text + 2);
+    if (meant.text[0] != '\0') {
+        fprintf(stderr, "%s: %s\n", cli->name, meant.text + 2);
+        return;
+    }
+    size_t longer =
+        0; /* options of which the word is the last part, as epsilon is of budget-epsilon */
+    snprintf(part, sizeof part, "-%s", word);
+    for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
+        const char *name = nvdp_config_option(cli->config, i)->name;
+        if (!nvdp__ends_with(name, part)) continue;
+        if (longer == 0) fprintf(stderr, "%s: did you mean", cli->name);
+        fprintf(stderr, "%s --%s", longer++ > 0 ? "," : "", name);
+    }
+    if (longer > 0) fputs("?\n", stderr);
 }
 
 /* Writes the first `length` bytes of the help text and the default. Leaves the default out if only the rest of the text
@@ -143,15 +167,6 @@ static char *help_text(const struct nvdp_option *option, size_t length) {
                  shown ? option->default_value : "", shown ? ")" : "") < 0)
         return NULL;
     return help;
-}
-
-/* Returns the length of the first clause: up to a semicolon outside parentheses. */
-static size_t clause(const char *text) {
-    int depth = 0;
-    size_t length = 0;
-    for (; text[length] != '\0' && (depth > 0 || text[length] != ';'); length++)
-        depth += (text[length] == '(') - (text[length] == ')');
-    return length;
 }
 
 /* Returns the number of the group with this heading. Adds a row for a new group. Several kinds of work may have the

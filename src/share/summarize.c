@@ -98,6 +98,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     double low, high;
     if (classes != NULL && range != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{classes} and {range}: expected at most one");
+    if (options->summary.label != NULL && classes == NULL && range == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{label-column}: expected {classes} A,B,... or {range} LOW,HIGH with it; "
+                          "neither is computed from the rows, because it would reveal rare labels");
     if (range != NULL && !read_range(range, &low, &high))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
@@ -148,6 +152,7 @@ static nvdp_status read_classes(struct summarizer *to, const char *list) {
                           NVDP__ITEMS(to->class_name, size)));
     memcpy(copy, list, size);
     for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        name += strspn(name, " "); /* a blank after a comma */
         for (size_t k = 0; k < to->classes; k++)
             if (strcmp(to->class_name[k], name) == 0)
                 return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{classes}: '%s' is named twice", name);

@@ -192,6 +192,9 @@ nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, 
                                const char *expected) {
     struct nvdp__name_list list = {0};
     struct dirent **entry = NULL;
+    if (nvdp__exists(directory) && !nvdp__is_directory(directory))
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected a folder with the file %s, found a file",
+                          directory, name);
     const int entries = scandir(directory, &entry, NULL, alphasort);
     bool parquet = false;
     for (int i = 0; i < entries; i++) {
@@ -218,10 +221,12 @@ nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout 
     nvdp__snprintf(expected, sizeof expected,
                    layout->task.id == NVDP_TASK_TSV
                        ? "this file, or one that ends in .csv, .jsonl, .ndjson or .json, also with "
-                         ".gz or .xz behind it"
+                         ".gz or .xz behind it%s"
                        : "this file, also with .gz or .xz behind it, as GLUE has it (files of your "
                          "own, with other endings or columns: {task} %s)",
-                   nvdp__task_layout(NVDP_TASK_TSV)->task.name);
+                   layout->task.id != NVDP_TASK_TSV ? nvdp__task_layout(NVDP_TASK_TSV)->task.name
+                   : split == NVDP_SPLIT_DEV        ? " (training with {folds} needs no dev file)"
+                                                    : "");
     return nvdp__missing_file(ctx, directory, name, nvdp__with_options(ctx, expected).text);
 }
 

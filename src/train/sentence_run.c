@@ -396,10 +396,11 @@ static nvdp_status compare(struct maker *maker) {
         nvdp__autofree char *a = json_dumps(value, JSON_ENCODE_ANY),
                             *b = json_dumps(other, JSON_ENCODE_ANY);
         return nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: the folder holds another run: expected %s %s, found %s; name "
-                          "another folder as RUN, whose ledger counts only its own samples, or "
-                          "use the options of this run",
-                          maker->run, key, a != NULL ? a : "", b != NULL ? b : "none");
+                          "%s: the folder holds another run: expected %s %s, found %s; use the "
+                          "options of this run, or give another folder as the first argument, such "
+                          "as %s-2, whose ledger counts only its own samples unless {ledger} names "
+                          "the ledger of this one",
+                          maker->run, key, a != NULL ? a : "", b != NULL ? b : "none", maker->run);
     }
     return NVDP_OK;
 }

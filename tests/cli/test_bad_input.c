@@ -262,6 +262,13 @@ Test(bad_input, rows_of_a_user_s_own) {
         support_write_text(path, support_path("sentence\tlabel\n%s", cases[i].rows));
         refused(3, parts, support_path("%s %s", own, cases[i].options));
     }
+    support_write_text(path, "sentence\tlabel\ngood\tyes\nbad\tno\n");
+    refused(1, PARTS("train.tsv: expected a folder with the file train.tsv, found a file"),
+            support_path("%s --data %s", own, path));
+    cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
+    refused(1,
+            PARTS("dev.tsv: cannot read: No such file", "training with --folds needs no dev file"),
+            own);
 }
 
 /* Invalid UTF-8 is removed, as in the published tokenizer, and the row counts. */

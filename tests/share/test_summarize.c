@@ -125,7 +125,7 @@ Test(summarize, the_matrix_is_the_sum_over_the_rows) {
     const struct place p = place_with(40);
     const char *out = out_path("exact.h5");
     size_t width = 0;
-    ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "summary-epsilon", "1000", "rows", "0"));
+    ok(SUMMARIZE(&p, out, NULL, "classes", "good, bad", "summary-epsilon", "1000", "rows", "0"));
     const double *matrix = matrix_of(&p, out, &width);
     cr_assert_eq(width, 18);
     struct nvdp_config *config = support_config(p.ctx, "run", "run", p.run, "data", p.input, NULL);
@@ -404,6 +404,8 @@ Test(summarize, refuses) {
     }
     fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "classes", "good,bad", "range", "0,1"),
           NVDP_ERR_ARGUMENT, "at most one");
+    fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "label-column", "label"), NVDP_ERR_ARGUMENT,
+          "label_column: expected classes A,B,... or range LOW,HIGH with it");
     fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "person", "person", "duplicates", "refuse"),
           NVDP_ERR_ARGUMENT, "refuse has no effect");
     fails(
