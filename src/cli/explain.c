@@ -404,7 +404,7 @@ static int explain_run(struct cli *cli, const struct values *v) {
         if (proven.theorem == NVDP_THEOREM_SEQUENCE && of.word == NULL)
             return assess(cli, v, &of, &found);
         return cli_error(cli, CLI_FAILURE,
-                         "%s: an assessment needs a proof for any two texts: train with --preset "
+                         "%s: an assessment needs a proof for any two texts: nvdp train --preset "
                          "certified",
                          cli->arg[0]);
     }

@@ -263,7 +263,7 @@ Test(bad_input, rows_of_a_user_s_own) {
         refused(3, parts, support_path("%s %s", own, cases[i].options));
     }
     support_write_text(path, "sentence\tlabel\ngood\tyes\nbad\tno\n");
-    refused(1, PARTS("train.tsv: expected a folder with the file train.tsv, found a file"),
+    refused(3, PARTS("train.tsv: expected a folder with the task's files, found a file"),
             support_path("%s --data %s", own, path));
     cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
     refused(1,

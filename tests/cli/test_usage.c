@@ -372,7 +372,7 @@ Test(usage, needed_options_are_named) {
     refused("train --data d --model m --out o", "option --task is needed: sst2, mrpc, ",
             "tsv (your files: TSV, CSV or JSON lines)");
     refused("summarize --epsilon 1", "unrecognized option '--epsilon'",
-            "did you mean --budget-epsilon, --person-epsilon, --summary-epsilon?");
+            "did you mean --summary-epsilon, --budget-epsilon, --person-epsilon?");
     refused("train --task sst2 --model m --out o", "option --data is needed", "--help");
     refused("train --task sst2 --data d --out o", "option --model or --from-base is needed",
             "--help");

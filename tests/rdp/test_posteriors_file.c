@@ -283,7 +283,6 @@ Test(posteriors_file, defaults) {
 /* Types of other sizes, another order of bytes, packed; attributes are numbers, text of both kinds and an array of one number. */
 Test(posteriors_file, arrays_of_numpy) {
     static const char corpus[] = NVDP_SOURCE_DIR "/tests/fuzz/corpus/posteriors/";
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL, *none = NULL;
     ok(nvdp_posteriors_read(ctx, support_path("%snumpy.npz", corpus), &set));
     cr_assert_eq(set->texts, 2);
