@@ -299,7 +299,7 @@ class PrivateEncoder:
     def _noise(self) -> np.ndarray:
         """Returns the [p] variances of the noise in a vector of encode()."""
         found = self.run.posteriors(["text", "two other words"])
-        same = found.logvar is not None and np.all(found.logvar == found.logvar[0])
+        same = np.all(found.logvar == (found.logvar[0] if found.length == 1 else 0))  # padding has variance 1
         if found.alpha is not None or found.length is None or not same:
             raise NvdpError(f"similarity: expected the same noise for every text, as of a certified encoder, found method {found.method} with noise "
                             "that depends on the text", "ERR_UNSUPPORTED")  # fmt: skip

@@ -72,6 +72,14 @@ def test_similarity_of_an_encoder(fixed, run):
     assert caught.value.status == "ERR_UNSUPPORTED"
 
 
+def test_padding_has_noise_of_its_own(compact):
+    """The noise of a mean over tokens and padding depends on the number of tokens, unless all have variance 1."""
+    options = dict(preset=None, weights="constant", clip_logvar_min=-1.0, clip_logvar_max=-0.999999, epochs=1, batch=8, max_length=8, freeze_layers=4, latent_dim=4)
+    encoder = nvdp.PrivateEncoder(compact, threads=1).fit(*texts_of(np.random.default_rng(1), 24), **options)
+    with pytest.raises(nvdp.NvdpError, match="with noise that depends on the text"):
+        encoder.similarity(np.zeros((1, 4)))
+
+
 def test_forms_of_vectors(fixed, bundled, rng):
     kept = fresh(1)
     for wrong in dict(prompt="query: "), dict(truncate_dim=0), dict(truncate_dim=True), dict(precision="int4"), dict(precision="int8", dtype="float16"), \
