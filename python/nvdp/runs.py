@@ -527,7 +527,7 @@ def attack(kind: str, target: Any = None, *, public: Any = None, shared: Any = N
     """Measures what an attacker learns, as `nvdp attack --kind`: the numbers of its JSON, and `verdict`, a sentence if they exceed what is
     proven, else "".
 
-    kind: "pair", "reidentify", "nearest", "token", "language", "informed", "bag", "attribute", "invert", "membership", "summary", "exposure".
+    kind: one of those that `nvdp attack --help` lists, such as "pair".
     target: a Run or its folder, Posteriors, or for "exposure" a model's folder. shared: the samples to attack, a Shared or a file; None: newly
     drawn ones. public: texts that the attacker has, or a file of them. options: prior, split, limit, seed, delta ... (`nvdp attack --help=all`).
     """

@@ -13,12 +13,18 @@ static struct {
 static size_t commands;
 
 /* Names that are not options: CSS variables, an example of any option. */
-static const char *const others[] = {
-    "src/report/page.c --ink",   "src/report/page.c --soft",
-    "src/report/page.c --paper", "src/report/page.c --line",
-    "src/report/page.c --card",  "src/report/page.c --mark",
-    "src/report/page.c --best",  "src/report/page.c --narrowest",
-    "src/cli/manual.c --option", "python/tests/test_claims.py --page"};
+static const char *const others[] = {"src/report/page.c --ink",
+                                     "src/report/page.c --soft",
+                                     "src/report/page.c --paper",
+                                     "src/report/page.c --line",
+                                     "src/report/page.c --card",
+                                     "src/report/page.c --mark",
+                                     "src/report/page.c --best",
+                                     "src/report/page.c --narrowest",
+                                     "src/cli/manual.c --option",
+                                     "python/tests/test_claims.py --page",
+                                     "python/tests/test_release.py --platform",
+                                     "python/tests/test_release.py --archs"};
 
 static void read_commands(void) {
     struct outcome list = program_expect(0, "--help");
