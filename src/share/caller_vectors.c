@@ -4,7 +4,6 @@
 #include "share/caller_vectors.h"
 
 #include "base/array.h"
-#include "base/f16.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/own.h"
@@ -268,26 +267,8 @@ static nvdp_status find_vectors(const struct opened *of, const char *name, struc
     return NVDP_OK;
 }
 
-/* Copies a value of at most 8 bytes in this machine's byte order. */
-static void take(const struct stored *of, size_t i, unsigned char value[8]) {
-    const unsigned char *from = of->at + i * of->size;
-    memset(value, 0, 8);
-    for (size_t k = 0; k < of->size; k++)
-        value[k] = from[of->swapped ? of->size - 1 - k : k];
-}
-
-static double real_at(const struct stored *of, size_t i) {
-    unsigned char value[8];
-    uint16_t half;
-    float single;
-    double whole;
-    take(of, i, value);
-    memcpy(&half, value, sizeof half);
-    memcpy(&single, value, sizeof single);
-    memcpy(&whole, value, sizeof whole);
-    return of->size == 2   ? (double)nvdp__f16_to_float(half)
-           : of->size == 4 ? (double)single
-                           : whole;
+static double number_at(const struct stored *of, size_t i) {
+    return nvdp__npy_real(nvdp__npy_bits(of->at + i * of->size, of->size, of->swapped), of->size);
 }
 
 static nvdp_status read_vectors(struct opened *of, const char *name,
@@ -305,9 +286,8 @@ static nvdp_status read_vectors(struct opened *of, const char *name,
         float *x = out->x + i * d;
         bool finite = true;
         for (size_t k = 0; k < d; k++) {
-            x[k] =
-                /* Turns -0 into 0, so that equal vectors have equal bytes. */
-                (float)real_at(from, i * d + k) + 0.f;
+            x[k] = (float)number_at(from, i * d + k) +
+                   0.f; /* -0 is 0: equal vectors have equal bytes */
             finite &= isfinite(x[k]);
         }
         if (finite) continue;
@@ -333,7 +313,6 @@ static size_t put_utf8(uint32_t c, char *to) {
  * string as byte ff, a character beyond Unicode as fe, and a lone surrogate as a character, so that different strings
  * remain different names. Sets *odd in these cases. */
 static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd) {
-    unsigned char value[8];
     size_t length = of->size;
     if (of->kind == 'S') {
         const char *from = (const char *)of->at + i * of->size;
@@ -346,11 +325,10 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
         return length;
     }
     if (of->kind == 'U') {
-        const struct stored units = {.size = 4, .swapped = of->swapped, .at = of->at};
         size_t used = 0, zeros = 0;
         for (size_t k = 0; k < of->size / 4; k++) {
-            take(&units, i * (of->size / 4) + k, value);
-            const uint32_t c = (uint32_t)nvdp__little(value, 4);
+            const uint32_t c =
+                (uint32_t)nvdp__npy_bits(of->at + i * of->size + 4 * k, 4, of->swapped);
             zeros += c == 0;
             if (c == 0) continue;
             *odd |= zeros > 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
@@ -364,12 +342,11 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
         return used;
     }
     if (of->kind == 'f') {
-        const double real = real_at(of, i);
+        const double real = number_at(of, i);
         return isnan(real) ? 0
                            : (size_t)nvdp__snprintf(to, 32, of->size == 8 ? "%.17g" : "%.9g", real);
     }
-    take(of, i, value);
-    const uint64_t bits = nvdp__little(value, 8);
+    const uint64_t bits = nvdp__npy_bits(of->at + i * of->size, of->size, of->swapped);
     const unsigned unused = 64 - 8 * (unsigned)of->size;
     return (size_t)(of->kind == 'i'
                         ? nvdp__snprintf(to, 32, "%" PRId64, (int64_t)(bits << unused) >> unused)
