@@ -152,7 +152,7 @@ class ReleaseFunction:
         return self._table(kind, [(shard.name, found, samples, epsilon)])
 
     def _name(self, number: int | None, *columns: Any) -> str:
-        """Returns the name of a partition's file. Without the key, nobody can test guesses of the partition's texts."""
+        """Returns the name of a partition's file. Without the key, guesses of the texts cannot be tested."""
         digest = hashlib.blake2b(key=bytes.fromhex(self._key), digest_size=12)
         digest.update(json.dumps([number, *columns], default=str).encode())
         return f"part-{'' if number is None else f'{number:06d}-'}{digest.hexdigest()}.h5"

@@ -111,7 +111,7 @@ def test_the_file_is_enough(place, monkeypatch):
     texts, labels = texts_of(np.random.default_rng(5), 200)
     dev = folder / "dev-file.jsonl"
     dev.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in zip(texts, labels)), "utf-8")
-    program = nvdp.reuse(folder / "summary.h5", folder / "reader-of-file", score=dev, model=model).scores.mean[0]
+    program = nvdp.reuse(folder / "summary.h5", folder / "reader-of-file", score=dev, model=model).accuracy.mean
     held = tensors(folder / "reader-of-file")
     v = (nvdp.Encoder(model, pool="mean").encode(texts, normalize_embeddings=True) - held["center"]) @ held["map"].T
     right = np.mean((v / np.linalg.norm(v, axis=1, keepdims=True) @ made["w"] + made["bias"] > 0) == (np.array(labels) == "pos"))

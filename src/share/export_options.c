@@ -73,10 +73,9 @@ static const struct nvdp_option option_rows[] = {
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
      .traits = NVDP_TRAIT_BASIC},
     {"label-column", NVDP_OPTION_TEXT, "NAME",
-     "with {vectors} and {with-labels}: array of the labels; default: label", NULL,
-     AT(summary.label)},
+     "with vectors and with-labels: array of the labels; default: label", NULL, AT(summary.label)},
     {"classes", NVDP_OPTION_LIST, "A,B,...",
-     "with {vectors} and {with-labels}: the labels are these classes, whose names the file states; "
+     "with vectors and with-labels: the labels are these classes, whose names the file states; "
      "default: numbers",
      NULL, AT(summary.classes)},
     {0},

@@ -1,8 +1,8 @@
 /* The ledger counts every release of a text before anybody can have the release (docs/formats.md, "ledger/3").
  *
  * The file grows by one record per export.  The record holds a keyed hash of each text's tokens.  Without the key,
- * nobody can test guesses of texts against the ledger, or change a record unnoticed.  A record is on disk before the
- * first value of its release is drawn, and stays in the file.  An export that fails afterwards is counted, unless a
+ * guesses of texts cannot be tested against the ledger, and no record can be changed unnoticed.  A record is on disk
+ * before the first value of its release is drawn, and stays in the file.  An export that fails afterwards is counted, unless a
  * further record returns the export.  An export may be returned only if nothing that was computed from its samples was
  * shown. */
 #ifndef NVDP_SRC_SHARE_LEDGER_H

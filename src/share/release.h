@@ -295,7 +295,7 @@ nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvd
 nvdp_status nvdp__release_finish(struct nvdp__release *release);
 /* Gives the file its name.  Without `replace`, returns NVDP_ERR_ARGUMENT if a non-empty file of that name exists. */
 nvdp_status nvdp__release_commit(struct nvdp__release *release, bool replace);
-/* Returns true if the new file has no name and never had a name, so that nobody could read it by its path. */
+/* Returns true if the new file has no name and never had a name, so no path ever led to it. */
 bool nvdp__release_is_unnamed(const struct nvdp__release *release);
 /* Returns an upper bound of the file's size, before compression. */
 uint64_t nvdp__release_bytes(const struct nvdp__release *release);

@@ -24,7 +24,9 @@ static const char *const others[] = {"src/report/page.c --ink",
                                      "src/cli/manual.c --option",
                                      "python/tests/test_claims.py --page",
                                      "python/tests/test_release.py --platform",
-                                     "python/tests/test_release.py --archs"};
+                                     "python/tests/test_release.py --archs",
+                                     "python/tests/test_typed.py --ignore-missing-imports",
+                                     "python/tests/test_typed.py --cache-dir"};
 
 static void read_commands(void) {
     struct outcome list = program_expect(0, "--help");

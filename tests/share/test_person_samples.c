@@ -177,7 +177,7 @@ Test(person_samples, refuses) {
     fails(EXPORT(&p, out, NULL, "unit", "person", "clip-sequence", "1", "person", "writer"),
           NVDP_ERR_INPUT, "missing column 'writer'");
     fails(EXPORT(&p, out, NULL, "unit", "person", "clip-sequence", "1", "with-labels", "true"),
-          NVDP_ERR_ARGUMENT, "option --model excludes --with-labels");
+          NVDP_ERR_ARGUMENT, "option --unit person excludes --with-labels");
     fails(EXPORT(&p, out, NULL, "unit", "person", "clip-sequence", "1", "publish-measured", "true"),
           NVDP_ERR_ARGUMENT, "option --unit person excludes --publish-measured");
     config = support_config(p.ctx, "export", "run", p.run, "input", p.input, "out", out, "unit",
