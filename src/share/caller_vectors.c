@@ -213,17 +213,20 @@ static nvdp_status load(struct opened *of, struct stored *array) {
 
 /* --- vectors --- */
 
-/* Fails, and lists the first arrays of the file. */
-static nvdp_status not_found(const struct opened *of, const char *expected) {
-    char list[512] = "", type[NAME];
+enum { ARRAYS_TEXT = 512 };
+
+/* Returns `list` with the first arrays of the file, for messages. */
+static const char *first_arrays(const struct opened *of, char list[ARRAYS_TEXT]) {
+    char type[NAME];
     size_t used = 0;
+    nvdp__snprintf(list, ARRAYS_TEXT, "no array");
     for (size_t i = 0; i < nvdp__min(of->count, 5); i++)
-        used += (size_t)nvdp__snprintf(list + used, sizeof list - used, "%s%.40s%s%.50s",
+        used += (size_t)nvdp__snprintf(list + used, ARRAYS_TEXT - used, "%s%.40s%s%.50s",
                                        used > 0 ? ", " : "", of->array[i].name,
                                        of->array[i].name[0] != '\0' ? " " : "",
                                        type_text(&of->array[i], type));
-    return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s: expected %s, found %s%s", of->path, expected,
-                      of->count > 0 ? list : "no array", of->count > 5 ? ", ..." : "");
+    if (of->count > 5) nvdp__snprintf(list + used, ARRAYS_TEXT - used, ", ...");
+    return list;
 }
 
 static struct stored *find(const struct opened *of, const char *name) {
@@ -235,7 +238,7 @@ static struct stored *find(const struct opened *of, const char *name) {
 /* Finds the vectors: the array of this name, or, without a name, the only array with the shape of vectors. */
 static nvdp_status find_vectors(const struct opened *of, const char *name, struct stored **out) {
     struct stored *found = NULL;
-    char type[NAME];
+    char type[NAME], list[ARRAYS_TEXT];
     size_t candidates = 0;
     for (size_t i = 0; i < of->count; i++) {
         struct stored *array = &of->array[i];
@@ -247,12 +250,14 @@ static nvdp_status find_vectors(const struct opened *of, const char *name, struc
     }
     if (candidates == 0 && name == NULL && of->count == 1) found = &of->array[0];
     if (found == NULL || candidates > 1)
-        return not_found(of, name != NULL
-                                 ? nvdp__with_options(of->ctx, "the array of {vectors-name}").text
-                                 : nvdp__with_options(of->ctx, "one array of float16, float32 or "
-                                                               "float64 [rows, width], or its name "
-                                                               "by {vectors-name}")
-                                       .text);
+        return NVDP__BAD_FILE(
+            of, "expected %s, found %s",
+            name != NULL ? nvdp__with_options(of->ctx, "the array of {vectors-name}").text
+                         : nvdp__with_options(of->ctx, "one array of float16, float32 or "
+                                                       "float64 [rows, width], or its name "
+                                                       "by {vectors-name}")
+                               .text,
+            first_arrays(of, list));
     if (found->kind != 'f' || found->rank != 2 || !is_read(found))
         return NVDP__BAD_FILE(of,
                               "expected vectors of float16, float32 or float64 [rows, width], "
@@ -357,12 +362,15 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
 static nvdp_status read_column(struct opened *of, const char *option, const char *name, size_t n,
                                struct nvdp__string_column *out) {
     const bool label = strcmp(option, "label-column") == 0, id = strcmp(option, "ids") == 0;
-    char type[NAME], expected[NAME + 32];
+    char type[NAME], expected[NAME + 32], list[ARRAYS_TEXT];
     size_t used = 0, room;
     if (name == NULL) return NVDP_OK;
     struct stored *from = find(of, name);
     nvdp__snprintf(expected, sizeof expected, "an array '%.60s'", name);
-    if (from == NULL) return nvdp__blame_value(of->ctx, option, not_found(of, expected));
+    if (from == NULL)
+        return nvdp__blame_value(
+            of->ctx, option,
+            NVDP__BAD_FILE(of, "expected %s, found %s", expected, first_arrays(of, list)));
     if (from->rank != 1 || from->shape[0] != n || !is_read(from) || (from->kind == 'f' && !label))
         return NVDP__BAD_FILE(of, "array '%s': expected integers%s or strings [%zu], found %s%s",
                               name, label ? ", floats" : "", n, type_text(from, type),

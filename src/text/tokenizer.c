@@ -345,7 +345,7 @@ static nvdp_status encode_bare(struct nvdp__encoder *encoder, const char *text, 
     encoder->count = 0;
     if (most > 0 && max_length <= SIZE_MAX / most) {
         text_size = first_characters(text, text_size, most * max_length);
-        pair_size = first_characters(pair, pair_size, most * max_length);
+        if (pair != NULL) pair_size = first_characters(pair, pair_size, most * max_length);
     }
     NVDP_TRY(take_text(encoder, text, text_size, max_length + 1));
     if (pair != NULL) NVDP_TRY(take_text(encoder, pair, pair_size, max_length + 1));

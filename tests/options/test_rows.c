@@ -32,7 +32,8 @@ static const struct {
      "new texts of a run or of an encoder in any format, those of a summary, a table, or public "
      "texts"},
     {"insecure-seed", 2, "private training has 0 for the operating system, to which it returns"},
-    {"label-column", 2, "a task's own file has none by default, the candidates of an attack have"},
+    {"label-column", 3,
+     "none by default in a task's own file; a column of an attack; an array beside vectors"},
     {"length", 3, "rows of a sample; windows, whose range a finished model limits"},
     {"limit", 2, "texts, or windows"},
     {"lr", 3, "a reader's default follows from its width, pretraining's from the optimizer"},

@@ -306,11 +306,11 @@ def released(data, epsilon, reduce, classes, mechanisms):
 
 def sampled(name, make, epsilon):
     """Returns the scores of readers of one certified sample per row: ridge regression on second moments, less the known noise."""
-    import h5py
-
     name = "samples/%s/%g" % (name, epsilon)
 
     def work():
+        import h5py
+
         data, scores = make(), []
         path = data.path.replace("-rows.npz", "-samples-%g.h5" % epsilon)
         for _ in range(study.options.seeds):
