@@ -56,7 +56,7 @@ struct encoder *encoder_create(const struct nvdp_bert_config *config, size_t out
 struct encoder *encoder_create_in(enum nvdp_precision precision,
                                   const struct nvdp_bert_config *config, size_t outputs,
                                   bool training, bool keep_hidden) {
-    struct encoder *encoder = calloc(1, sizeof *encoder);
+    struct encoder *encoder = support_keep(calloc(1, sizeof *encoder));
     encoder->ctx = support_context();
     nvdp_context_set_precision(encoder->ctx, precision);
     if (precision == NVDP_PRECISION_BF16) support_bf16(encoder->ctx);
