@@ -202,8 +202,7 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
             : "",
         facts->query != NULL && !facts->query->vectors
             ? "; a row that equals a text of a training that the encoder's folder records, of "
-              "which "
-              "the first line then warns"
+              "which the first line then warns"
             : "");
 }
 
@@ -219,8 +218,7 @@ void nvdp__summary_training_sentences(struct nvdp__writer *writer,
     nvdp__append(writer,
                  "Its owner states that it was trained privately: epsilon %s at delta %s for one "
                  "training example (zero-out, " NVDP__EXACT_ARITHMETIC(
-                     "the training's") "); what it "
-                                       "knew before is not part of that. ",
+                     "the training's") "); what it knew before is not part of that. ",
                  nvdp__bound(facts->training_epsilon).text,
                  nvdp__bound(facts->training_delta).text);
     if (of->persons)
