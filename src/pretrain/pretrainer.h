@@ -9,7 +9,7 @@
 #include "job/lineage.h"
 #include "job/optimizer.h"
 #include "pretrain/evaluate.h"
-#include "text/vocabulary.h"
+#include "pretrain/private_words.h"
 #include <jansson.h>
 
 /* The options of a pretraining run, and the run. */

@@ -93,11 +93,17 @@ static const struct nvdp_option pretrain_options[] = {
      "unknown; 0: a 64th of the vocabulary, at least 100",
      "0", AT(alphabet), .unit = "characters", .max = 1 << 20},
     {"vocab-dp-epsilon", NVDP_OPTION_REAL, "E",
-     "train the vocabulary on noisy counts with this epsilon for the replacement of one word; 0: "
-     "on exact counts",
+     "train the vocabulary on noisy counts with this epsilon for the replacement of one word, or "
+     "with --vocab-dp-noise gaussian for a window of --length tokens; 0: on exact counts",
      "0", AT(words.epsilon), .max = 1e3},
     {"vocab-dp-delta", NVDP_OPTION_REAL, "D",
-     "delta of the private vocabulary, below 1 / --possible-words", "1e-07", AT(words.delta)},
+     "delta of the private vocabulary; for laplace below 1 / --possible-words", "1e-07",
+     AT(words.delta)},
+    {"vocab-dp-noise", NVDP_OPTION_CHOICE, "M",
+     "noise of the private vocabulary: laplace on the count of each word, or gaussian on the "
+     "number "
+     "of documents that have the word, which keeps more words at the same epsilon of a window",
+     "laplace", AT(words.noise), .choices = nvdp__count_noise_names},
     {"max-words", NVDP_OPTION_SEED, "K",
      "private vocabulary: maximum number of words that count per document, which bounds the effect "
      "of a whole document; 0: all",

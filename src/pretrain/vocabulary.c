@@ -29,7 +29,7 @@ static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__wor
     struct nvdp__release_key key;
     struct nvdp__word_counts noised = {.ctx = t->ctx};
     NVDP_TRY(nvdp__release_key_create(t->ctx, &key));
-    nvdp_status status = nvdp__private_word_counts(counts, &t->config.words,
+    nvdp_status status = nvdp__private_word_counts(counts, &t->words,
                                                    &(struct nvdp__noise){.release = &key}, &noised);
     nvdp__release_key_wipe(&key);
     nvdp__word_counts_release(counts);
@@ -41,7 +41,9 @@ static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp__normalization normalization = rules_of(c);
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
-    nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {.ctx = t->ctx};
+    nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {
+        .ctx = t->ctx,
+        .once = nvdp__private_vocabulary(t) && t->words.noise == NVDP__COUNT_GAUSSIAN};
     const struct nvdp__vocabulary_options options = {
         .size = c->vocab_size, .alphabet = c->alphabet, .min_count = MIN_COUNT};
     size_t pieces = 0;
@@ -123,6 +125,7 @@ static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
     nvdp__autoptr(json_decref) json_t *read = NULL;
     const json_t *object;
     t->words = c->words;
+    t->words.window = c->length - 2; /* without [CLS] and [SEP] */
     if (nvdp__private_vocabulary(t)) return NVDP_OK;
     if (c->resume != NULL) {
         object = json_object_get(t->config_owner, "vocabulary");

@@ -160,15 +160,17 @@ nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *
     size_t index = 0;
     counts->words.ctx = counts->ctx;
     NVDP_TRY(nvdp__strings_add(&counts->words, word, size, &index));
-    NVDP_TRY(nvdp__reserve(counts->ctx, &counts->times, &counts->capacity, index + 1,
-                           sizeof *counts->times));
-    counts->times[index] += times;
+    NVDP_TRY(nvdp__reserve(counts->ctx, &counts->entry, &counts->capacity, index + 1,
+                           sizeof *counts->entry));
+    struct nvdp__word_entry *entry = &counts->entry[index];
+    if (!counts->once || entry->document != counts->document) entry->times += times;
+    entry->document = counts->document;
     return NVDP_OK;
 }
 
 void nvdp__word_counts_release(struct nvdp__word_counts *counts) {
     nvdp__strings_release(&counts->words);
-    free(counts->times);
+    free(counts->entry);
     *counts = (struct nvdp__word_counts){0};
 }
 
@@ -203,7 +205,10 @@ nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
         bool found;
         NVDP_TRY(nvdp__plain_text_next(plain, &line, &found));
         if (!found) break;
-        if (line.begins) left = all;
+        if (line.begins) {
+            left = all;
+            counts->document++;
+        }
         NVDP_TRY(count_line(counts, &words, &line, &left));
         if (lines % LINES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, lines, (double)nvdp__plain_text_bytes(plain) / 1e6, "MB", NAN);
@@ -276,7 +281,7 @@ static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uin
         NVDP_TRY(NVDP__PUSH(t->ctx, t->pair, t->pairs, t->pair_capacity,
                             (struct pair){.left = left, .right = right, .node = NO_NODE}));
     struct pair *pair = &t->pair[index];
-    pair->times += (int64_t)t->counts->times[word];
+    pair->times += (int64_t)t->counts->entry[word].times;
     if (pair->node == NO_NODE || t->node[pair->node].word != word) {
         const struct node node = {.word = word, .next = pair->node};
         pair->node = (uint32_t)t->nodes;
@@ -291,7 +296,7 @@ static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uin
 static void remove_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
     const struct key key = {left, right};
     const size_t index = nvdp__strings_find(&t->keys, (const char *)&key, sizeof key);
-    t->pair[index].times -= (int64_t)t->counts->times[word];
+    t->pair[index].times -= (int64_t)t->counts->entry[word].times;
 }
 
 /* ---- the queue: by decreasing frequency, then by left and right piece ---- */
@@ -412,7 +417,7 @@ static nvdp_status make_alphabet(struct trainer *t, struct alphabet *alphabet) {
             struct character *character = &alphabet->at[index];
             memcpy(character->bytes, word.text + at, bytes);
             character->size = (uint32_t)bytes;
-            character->times += t->counts->times[w];
+            character->times += t->counts->entry[w].times;
         }
     }
     const size_t count = alphabet->index.count;

@@ -164,7 +164,7 @@ Test(pretrain, takes_several_texts) {
 }
 
 /* A private vocabulary has a statement, determines the pieces, and leaves no trace of the counts. */
-Test(pretrain, private_vocabulary) {
+static void vocabulary_leaves_no_trace(const char *noise, const char *epsilon) {
     char *text = NULL, *words;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
@@ -174,9 +174,11 @@ Test(pretrain, private_vocabulary) {
     support_write(support_scratch_path("private.txt"), text, size);
     free(text);
     struct outcome o =
-        program_expect(0, "pretrain --text $DIR/private.txt --hidden 16 --layers 1 --heads 2 "
-                          "--length 16 --steps 0 --threads 1 --vocab-dp-epsilon 2 --vocab-dp-delta "
-                          "1e-8 --max-words 5 --out $DIR/dp --json");
+        program_expect(0,
+                       "pretrain --text $DIR/private.txt --hidden 16 --layers 1 --heads 2 "
+                       "--length 16 --steps 0 --threads 1 --vocab-dp-noise %s --vocab-dp-epsilon 2 "
+                       "--vocab-dp-delta 1e-8 --max-words 5 --out $DIR/dp --json",
+                       noise);
     json_t *result = program_object(&o);
     cr_expect(json_is_null(json_object_get(result, "coverage")));
     static const char *const files[] = {"pretrain.json", "result.json", "vocab.txt",
@@ -190,9 +192,17 @@ Test(pretrain, private_vocabulary) {
         for (size_t s = 0; s < sizeof secret / sizeof *secret; s++)
             cr_expect(strstr(words, secret[s]) == NULL, "%s in %zu: %s", secret[s], i, words);
         cr_expect(i != 3 || strstr(words, "\ncommon\n") != NULL, "%s", words);
-        if (i == 4) support_contains(words, "\"epsilon\": 10.0");
+        if (i == 4) support_contains(words, epsilon);
         if (i > 0) free(words);
     }
+}
+
+Test(pretrain, vocabulary_with_gaussian_noise) {
+    vocabulary_leaves_no_trace("gaussian", "\"epsilon\": 2.0");
+}
+
+Test(pretrain, private_vocabulary) {
+    vocabulary_leaves_no_trace("laplace", "\"epsilon\": 10.0");
     static const struct {
         const char *args, *message;
     } wrong[] = {

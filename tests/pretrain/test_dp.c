@@ -235,17 +235,17 @@ Test(dp, killed_again_and_again_no_noise_is_used_twice) {
 
 /* The budget and the statement cover vocabulary and training: for a vocabulary trained here, and
  * for a given one that states its privacy, at the start and after a resume. */
-Test(dp, a_private_vocabulary_is_in_the_account) {
-    enum { WORDS = 6 };
+enum { VOCABULARY_WORDS = 6 };
+static void vocabulary_is_counted(struct nvdp__private_words words) {
     const char *text[] = {toy_text("private.txt", 150, 3)};
     const char *both = support_scratch_path("both");
     const char *given = support_scratch_path("given");
     struct nvdp__pretrain_options config = toy_config(text, both);
-    config.words = (struct nvdp__private_words){.epsilon = 0.5, .delta = 1e-9, .possible = 1000000};
-    config.length = WORDS + 2;
+    config.words = words;
+    config.length = VOCABULARY_WORDS + 2;
     toy_set(&config, "optimizer adamw steps 8 clip-norm 0 dp-sample-rate 0.05 dp-clip 1 "
                      "target-epsilon 3 insecure-seed 8");
-    const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
+    const double epsilon = 1.5, delta = 3e-9;
     for (int run = 0; run < 3; run++) {
         if (run == 1) { /* the vocabulary of the first run, and a stop */
             config.words = (struct nvdp__private_words){.delta = 1e-7, .possible = 1000000};
@@ -282,6 +282,17 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     toy_set(&config, "target-epsilon 3 target-delta 2e-9");
     fails(toy_status(ctx, &config), NVDP_ERR_ARGUMENT,
           "expected more than the cost of the private vocabulary, 3e-09");
+}
+
+Test(dp, a_private_vocabulary_is_in_the_account) {
+    vocabulary_is_counted((struct nvdp__private_words){.epsilon = 1.5 / VOCABULARY_WORDS * 2,
+                                                       .delta = 6e-9 / VOCABULARY_WORDS,
+                                                       .possible = 1000000});
+}
+
+Test(dp, a_vocabulary_with_gaussian_noise_is_in_the_account) {
+    vocabulary_is_counted((struct nvdp__private_words){
+        .epsilon = 1.5, .delta = 3e-9, .possible = 1000000, .noise = NVDP__COUNT_GAUSSIAN});
 }
 
 /* Uses pairs from a document's own text. With almost no noise both heads learn; a resume gives

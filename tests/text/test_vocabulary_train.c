@@ -223,7 +223,7 @@ Test(vocabulary_train, words_are_the_tokenizers) {
     for (size_t i = 0; i < counts.words.count; i++) {
         size_t at = nvdp__strings_find(&counts.words, want[i].text, strlen(want[i].text));
         cr_assert_lt(at, counts.words.count, "%s", want[i].text);
-        cr_assert_eq(counts.times[at], want[i].times, "%s", want[i].text);
+        cr_assert_eq(counts.entry[at].times, want[i].times, "%s", want[i].text);
     }
 }
 
