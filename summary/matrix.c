@@ -68,6 +68,14 @@ nvdp_status nvdp__summary_plan(struct nvdp_context *ctx, size_t units, size_t di
         units, epsilon, delta, sigma);
 }
 
+/* Noise per signal that the reader bears; chosen on questions about public texts (docs/summary.md). */
+static const double DIRECTIONS = 8;
+
+size_t nvdp__summary_directions(const struct nvdp__summary *plan) {
+    const double noise = plan->sigma_off / ((double)plan->units * plan->beta * plan->beta);
+    return (size_t)fmin(pow(DIRECTIONS / noise, 2. / 3), MOST_WIDTH);
+}
+
 /* Returns the factor that scales a vector to a norm of at most 1. */
 static double clip(size_t n, const float *x) {
     double square = 0;

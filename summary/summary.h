@@ -45,6 +45,11 @@ struct nvdp__summary {
  * grid. */
 nvdp_status nvdp__summary_plan(struct nvdp_context *ctx, size_t units, size_t dim, size_t answers,
                                double epsilon, double delta, struct nvdp__summary *out);
+/* Returns the number of directions that a summary of these units, answers and noise carries. The noise adds sqrt(k) s to
+ * the eigenvalues of the covariance in k directions, s = sigma_off / (n beta^2) per entry, and an eigenvalue of k directions
+ * is 1/k on average. Their ratio is k^(3/2) s, which is DIRECTIONS at the returned k. Depends on neither plan->dim nor
+ * rows. */
+size_t nvdp__summary_directions(const struct nvdp__summary *plan);
 /* Returns the number of entries on and above the diagonal, which are stored row by row. */
 static inline size_t nvdp__summary_entries(const struct nvdp__summary *of) {
     return of->width * (of->width + 1) / 2;

@@ -51,7 +51,7 @@ struct nvdp_summary_result {
  * ledger counts the summary before anything is drawn. One pass of the encoder over the texts; O(n D^2 + D^3).
  *
  * Options (kind "summarize"): run, model, center, public-independent, reduce, text-column, text-pair-column, input,
- * limit, label-column, classes, range, out, summary-epsilon, summary-delta, rows, dry-run, card, model-id, sign,
+ * task, data, limit, label-column, classes, range, out, summary-epsilon, summary-delta, rows, dry-run, card, model-id, sign,
  * ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, person, person-epsilon, receiver, overwrite, batch,
  * insecure-seed.
  * @param ctx      reports progress, records messages, can cancel

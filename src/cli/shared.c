@@ -128,6 +128,8 @@ const struct cli_command cli_command_summarize = {
                 "  nvdp summarize --model models/minilm --center public.txt \\\n"
                 "    --input rated.csv --person author --range 0,5 --summary-epsilon 0.5 \\\n"
                 "    --out summary.parquet\n"
+                "  nvdp summarize --model models/minilm --center public.txt \\\n"
+                "    --task sst2 --data glue/SST-2 --out summary.h5\n"
                 "  nvdp summarize --vectors mine.npz --ids ids --center public.npy \\\n"
                 "    --classes a,b --label-column label --person author --out summary.h5\n",
     .kinds = "summarize",

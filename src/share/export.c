@@ -229,6 +229,7 @@ static nvdp_status load_texts(struct nvdp__export *export) {
     const char *answers = nvdp__export_answers(options);
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, options->data);
     bool labeled = false;
+    nvdp__summary_set_task(export, &config);
     config.id_column = options->person;
     config.limit = options->limit;
     config.limit_seed = options->seed;
@@ -601,6 +602,8 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
     options->insecure = nvdp_config_is_set(config, "insecure-seed");
     if (options->insecure) nvdp__warn_insecure_seed(ctx);
     options->own_ledger = options->ledger != NULL;
+    options->own_reduce = nvdp_config_is_set(config, "reduce");
+    options->own_column = nvdp_config_is_set(config, "text-column");
     options->own_duplicates = nvdp_config_is_set(config, "duplicates");
     if (export->summary != NULL) { /* one release; embeddings on the unit sphere */
         options->samples = 1;
@@ -608,6 +611,7 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
     }
     if (options->vectors != NULL) options->input = options->vectors;
     name_paths(export, options);
+    if (export->kind->choose != NULL) NVDP_TRY(export->kind->choose(export));
     NVDP_TRY(nvdp__export_check_outputs(ctx, options));
     if (options->sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options->sign, &export->sign));
     if (options->model != NULL) { /* makes the run of this encoder, unless it exists */

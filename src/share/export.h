@@ -25,6 +25,7 @@ struct nvdp__export_options {
     bool public_independent;
     double clip, epsilon;
     size_t reduce;
+    bool own_reduce, own_column; /* the caller gave `reduce`; `text_column` */
     /* File of vectors in place of texts, and the names of its arrays; NULL for texts. `input` is then this file, too.
      * */
     const char *vectors, *vectors_name, *ids;
@@ -58,6 +59,7 @@ struct nvdp__export_options {
     size_t measure_texts;
     struct {
         double epsilon, delta;
+        const char *task; /* task whose train file replaces `input`; NULL if there is none */
         const char *pair; /* column of the second text; NULL for single texts */
         const char *label, *classes,
             *range; /* column (NULL for "label"); names, "LOW,HIGH"; NULL without answers */
@@ -142,6 +144,8 @@ struct nvdp__export_kind {
     const struct nvdp__schema *schema;
     const char *folder;          /* ending of the name of a run that the export makes */
     enum nvdp__ledger_type type; /* type of the record in the ledger */
+    /* Completes the options, before anything is made; NULL if nothing follows from others. */
+    nvdp_status (*choose)(struct nvdp__export *export);
     /* The stages: set shape and grids; measure, before anything is written; draw and write the values. */
     nvdp_status (*plan)(struct nvdp__export *export);
     nvdp_status (*measure)(struct nvdp__export *export);
@@ -180,6 +184,7 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
 }
 
 /* --- export.c --- */
+
 
 /* Does a whole export of this kind. Close the export even after a failure. */
 nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
@@ -239,6 +244,21 @@ nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export);
 nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export);
 nvdp_status nvdp__export_warn(struct nvdp__export *export);
 nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status);
+
+/* --- summary_choices.c --- */
+
+struct nvdp__rows;
+/* Completes the options of a summary: the file, columns and answers of a task, and the number of directions. */
+nvdp_status nvdp__summary_choose(struct nvdp__export *export);
+/* Chooses the number of directions, unless the caller gave `reduce`: from `units`, the number of units; `public`, the
+ * number of public texts or vectors; `width`, the numbers of a vector; and from options. Logs the reason. */
+void nvdp__summary_reduce(struct nvdp__export *export, size_t units, size_t public, size_t width);
+/* Sets the format of a task of single texts, whose file may have no header. */
+void nvdp__summary_set_task(const struct nvdp__export *export, struct nvdp_dataset_config *config);
+/* Parses the input a further time: its texts, and the persons. The caller frees *bytes, into
+ * which the rows point. */
+nvdp_status nvdp__summary_parse(const struct nvdp__export *export, char **bytes,
+                                struct nvdp__rows *rows);
 
 /* --- export_persons.c --- */
 

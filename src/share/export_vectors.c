@@ -30,6 +30,7 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                  {"split", options->splits != NULL},
                  {"model-out", options->model_out != NULL},
                  {"limit", options->limit > 0},
+                 {"task", options->summary.task != NULL},
                  {"text-pair-column", options->summary.pair != NULL}};
     if (options->vectors == NULL)
         return options->ids == NULL && options->vectors_name == NULL
@@ -226,11 +227,16 @@ nvdp_status nvdp__export_open_vectors(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors public = {0};
     const struct nvdp__vector_names names = {.vectors = options->vectors_name};
-    const struct nvdp__sentence_options of = nvdp__export_sentence(options);
     NVDP_TRY(read_rows(export));
     NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->center, &names, &public));
     NVDP_TRY(check_public(export, &public));
     if (!options->public_independent) NVDP_TRY(compare(export, &public));
+    export->from.units = export->from.texts;
+    if (export->summary != NULL && options->person != NULL)
+        NVDP_TRY(nvdp__export_find_persons(export));
+    if (export->summary != NULL)
+        nvdp__summary_reduce(export, export->from.units, public.count, public.width);
+    const struct nvdp__sentence_options of = nvdp__export_sentence(options);
     NVDP_TRY(nvdp__sentence_vectors(export->ctx, &of, public.count, public.width, public.x,
                                     &export->from.run, &export->from.query));
     export->from.query.independent = options->public_independent;

@@ -41,13 +41,23 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(model), .group = "Encoder:", .traits = NVDP_TRAIT_BASIC},
     NVDP__CENTER_ROW(AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED),
     NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
-    NVDP__REDUCE_ROW(AT(reduce)),
+    {"reduce", NVDP_OPTION_INTEGER, "K",
+     "keep K principal directions of the public texts; the file states them; 0: all; default: as "
+     "many as the number of rows and epsilon carry, or those of a run that exists",
+     "0", AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
     NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
 
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
      "standard input; the number of rows, or of persons with --person, is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
+    {"task", NVDP_OPTION_TEXT, "TASK",
+     "in place of --input, the train file of this task: sst2, mrpc, stsb, rte, qqp, qnli, cola or "
+     "mnli, whose columns, classes and range are public facts of the task, or tsv (your files), "
+     "which needs the options for columns and answers",
+     NULL, AT(summary.task), .traits = NVDP_TRAIT_BASIC},
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task", NULL, AT(data),
+     .traits = NVDP_TRAIT_BASIC},
     {"text-pair-column", NVDP_OPTION_TEXT, "NAME",
      "the rows are pairs, whose second text is in this column; summarized are the products and the "
      "absolute differences of the two embeddings; a text in k pairs costs what k rows cost",
@@ -107,10 +117,15 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
                           range);
     NVDP_TRY(nvdp__export_check_vectors(ctx, options));
-    if (options->vectors == NULL && (options->model == NULL || options->input == NULL))
+    const bool task = options->summary.task != NULL;
+    if (task != (options->data != NULL) || (task && options->input != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "{model} and {input} are needed, or {vectors} in place of both");
-    if (options->summary.pair != NULL && strcmp(options->input, "-") == 0)
+                          "{task} and {data}: expected both, in place of {input}, or none of them");
+    if (options->vectors == NULL && (options->model == NULL || (options->input == NULL && !task)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{model} and {input}, or {task}, are needed, or {vectors} in place of "
+                          "all");
+    if (options->summary.pair != NULL && !task && strcmp(options->input, "-") == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{input}: expected a file, which is read for each text of a pair "
                           "({text-pair-column}), found standard input");
@@ -249,20 +264,15 @@ static nvdp_status announce(struct nvdp__export *export) {
 /* Adds the texts of the input, which is read a second time. */
 static nvdp_status read_seen(const struct nvdp__export *export, struct nvdp__seen_texts *texts) {
     const struct nvdp__export_options *options = export->options;
-    struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, NULL);
     nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
     nvdp__autofree char *bytes = NULL;
-    size_t count = 0;
     struct stat info;
     if (stat(options->input, &info) != 0 || !S_ISREG(info.st_mode))
         return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
                           "{input}: expected a regular file, because its texts are compared with "
                           "those that %s was trained on, found %s",
                           export->from.run.config.model, options->input);
-    config.text_pair_column = options->summary.pair;
-    NVDP_TRY(nvdp__read_stream(NULL, options->input, NVDP__DATA_LIMIT, &bytes, &count));
-    NVDP_TRY(
-        nvdp__rows_parse(NULL, &config, NVDP__LABELS_IGNORED, options->input, bytes, count, &rows));
+    NVDP_TRY(nvdp__summary_parse(export, &bytes, &rows));
     for (size_t i = 0; i < rows.count; i++) {
         const struct nvdp__text_row *row = &rows.row[i];
         NVDP_TRY(nvdp__seen_texts_add(export->ctx, texts, i, row->text.text, row->text.size));
@@ -612,6 +622,7 @@ static void give_result(const struct summarizer *of, struct nvdp_summary_result 
 static const struct nvdp__export_kind kind = {.schema = &schema,
                                               .folder = "summary",
                                               .type = NVDP__LEDGER_SHARED,
+                                              .choose = nvdp__summary_choose,
                                               .plan = plan,
                                               .measure = announce,
                                               .draw = draw};

@@ -47,7 +47,7 @@ static nvdp_status summarize(const struct place *p, const char *out, const char 
                              struct nvdp_summary_result *result) {
     struct nvdp_config *config =
         support_config(p->ctx, "summarize", "model", p->model, "center", p->center, "input",
-                       p->input, "run", p->run, "out", out, NULL);
+                       p->input, "run", p->run, "out", out, "reduce", "0", NULL);
     for (size_t i = 0; options[i] != NULL; i += 2)
         support_set(p->ctx, config, options[i], options[i + 1]);
     return nvdp_summarize(p->ctx, config, result);
@@ -149,6 +149,86 @@ Test(summarize, the_matrix_is_the_sum_over_the_rows) {
         for (size_t j = 0; j < 18; j++)
             cr_expect_float_eq(matrix[i * 18 + j], want[i][j], .2, "%zu %zu", i, j);
     nvdp_posteriors_free(set);
+}
+
+static void hear(enum nvdp_log_level level, const char *text, void *heard) {
+    (void)level;
+    strncat(heard, text, 4000 - strlen(heard));
+}
+
+/* A task's train file is read with the columns and answers of the task, whatever the rows have. */
+Test(summarize, a_task_has_its_columns_and_answers) {
+    static const struct {
+        const char *task, *head, *row;
+        size_t answers;
+        const char *says, *without;
+    } tasks[] = {
+        {"sst2", "sentence\tlabel\n", "good\t1\n", 1, "any one row of 3, its label included", ""},
+        {"cola", "gj04\t1\t\tgood\n", "gj04\t0\t*\tbad\n", 1, "any one row of 4", ""},
+        {"mnli", "sentence1\tsentence2\tgold_label\n", "good\tbad\t-\n", 3, "a pair of texts", ""},
+        {"stsb", "sentence1\tsentence2\tscore\n", "good\tbad\t9\n", 1, "the range of scores", ""},
+        {"tsv", "text\tlabel\n", "good\t1\n", 0, "the number of rows", "label"}};
+    const struct place p = place_with(20);
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+        const char *folder = support_scratch_path(tasks[i].task);
+        const char *out = support_path("%s/%s.h5", folder, tasks[i].task);
+        ok(nvdp__make_directory(p.ctx, folder));
+        support_write_text(
+            support_path("%s/train.tsv", folder),
+            support_path("%s%s%s%s", tasks[i].head, tasks[i].row, tasks[i].row, tasks[i].row));
+        struct nvdp_config *config = support_config(
+            p.ctx, "summarize", "model", p.model, "center", p.center, "task", tasks[i].task, "data",
+            folder, "out", out, "reduce", "0", "duplicates", "each", NULL);
+        ok(nvdp_summarize(p.ctx, config, &result));
+        cr_expect_eq(result.answers, tasks[i].answers, "%s", tasks[i].task);
+        support_contains(result.statement, tasks[i].says);
+        const struct nvdp_verification found = verified(&p, out);
+        cr_expect(found.holds, "%s: %s", tasks[i].task, found.holds ? "" : failed(&found)->what);
+        support_set(p.ctx, config, "overwrite", "true");
+        support_set(p.ctx, config, "range", "0,1");
+        if (tasks[i].answers > 0)
+            fails(nvdp_summarize(p.ctx, config, NULL), NVDP_ERR_ARGUMENT,
+                  "range: expected no such option with --task");
+    }
+    struct nvdp_config *own = support_config(
+        p.ctx, "summarize", "model", p.model, "center", support_scratch_path("sst2/train.tsv"),
+        "task", "sst2", "data", support_scratch_path("sst2"), "out", out_path("no.h5"),
+        "public-independent", "true", NULL);
+    fails(nvdp_summarize(p.ctx, own, NULL), NVDP_ERR_ARGUMENT, "expected public texts");
+    fails(SUMMARIZE(&p, out_path("no.h5"), NULL, "task", "sst2"), NVDP_ERR_ARGUMENT,
+          "--task and --data: expected both");
+}
+
+/* Without an option, the number of directions follows from n, epsilon and the width alone, and the owner hears why. */
+Test(summarize, directions_follow_from_public_facts) {
+    struct place p = place_with(20);
+    char heard[4096] = "";
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    struct nvdp_config *config =
+        support_config(p.ctx, "summarize", "model", p.model, "center", p.center, "input", p.input,
+                       "run", p.run, "out", out_path("k.h5"), "dry-run", "true", NULL);
+    nvdp_context_set_log(p.ctx, hear, heard);
+    ok(nvdp_summarize(p.ctx, config, &result));
+    /* 8 = k^(3/2) sigma_off / (n beta^2), mu = 1 / sigma_off; beta^2 is .9 without answers */
+    const size_t k = (size_t)pow(8 * 20 * .9 * result.mu, 2. / 3);
+    cr_expect(result.dim == k && k > 4 && k < 16, "%zu %zu", result.dim, k);
+    support_contains(heard, support_path("20 rows at epsilon 1 carry %zu of the 16 numbers", k));
+    support_set(p.ctx, config, "summary-epsilon", "2"); /* the map of a run does not change */
+    ok(nvdp_summarize(p.ctx, config, &result));
+    cr_expect_eq(result.dim, k);
+    support_contains(heard, "directions, those of");
+    support_set(p.ctx, config, "run", support_scratch_path("persons-run"));
+    support_set(p.ctx, config, "person", "person");
+    ok(nvdp_summarize(p.ctx, config, &result));
+    cr_expect_eq(result.units, 5);
+    cr_expect_eq(result.dim, (size_t)pow(8 * 5 * .9 * result.mu, 2. / 3));
+    support_write_text(support_scratch_path("two.txt"), "one text\nanother text\n");
+    support_set(p.ctx, config, "run", support_scratch_path("few-run"));
+    support_set(p.ctx, config, "center", support_scratch_path("two.txt"));
+    ok(nvdp_summarize(p.ctx, config, &result));
+    cr_expect_eq(result.dim, 16);
+    support_contains(heard, "too few public texts for directions");
 }
 
 /* Two summaries of the same rows differ by noise of their own: variance 2 sigma^2 in each entry. */
@@ -286,11 +366,6 @@ Test(summarize, no_label_is_refused) {
                                    "true"),
                          NVDP_OK, "'%s': %s", labels[i / 2], nvdp_context_error(p.ctx));
     }
-}
-
-static void hear(enum nvdp_log_level level, const char *text, void *heard) {
-    (void)level;
-    strncat(heard, text, 4000 - strlen(heard));
 }
 
 /* The owner alone learns how many scores were cut, and how many labels are unknown: the file states neither. */

@@ -532,5 +532,5 @@ Test(vectors, refuses) {
     fails(RELEASE(&p, "summarize", "a.h5", NULL, "ids", "ids", "model", "m", "input", "i"),
           NVDP_ERR_ARGUMENT, "--ids and --vectors-name need --vectors");
     fails(RELEASE(&p, "summarize", "a.h5", NULL, "model", "m"), NVDP_ERR_ARGUMENT,
-          "--model and --input are needed, or --vectors");
+          "--model and --input, or --task, are needed, or --vectors");
 }

@@ -288,7 +288,7 @@ def released(data, epsilon, reduce, classes, mechanisms):
     for seed in range(study.options.seeds):
         answers = ["--range", "0,5"] if data.scores else ["--classes", classes]
         study.run("summarize", "--vectors", data.path, "--center", data.center, "--label-column", "label", *answers,
-                  "--summary-epsilon", epsilon, *(["--reduce", reduce] if reduce else []), "--rows", 0, "--no-ledger", "--overwrite", "--out", path)
+                  "--summary-epsilon", epsilon, "--reduce", reduce, "--rows", 0, "--no-ledger", "--overwrite", "--out", path)
         a, m = open_summary(path)
         center, directions = read_map(path)
         dev, train = data.mapped(data.dev, center, directions), data.mapped(data.x, center, directions)

@@ -1,0 +1,188 @@
+/* Completes the options of a summary by public facts (export.h): the file, the columns and the answers of a task, and the
+ * number of directions. */
+#include "base/array.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "base/sentence.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encode.h"
+#include "share/export.h"
+#include "share/summarize.h"
+#include "text/task.h"
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- a task --- */
+
+/* Returns the layout of the task; NULL for other files of the caller, and if there is no task. */
+static const struct nvdp__layout *layout_of(const struct nvdp__export *export) {
+    const char *task = export->options->summary.task;
+    enum nvdp_task_id id;
+    if (task == NULL || nvdp_task_find(NULL, task, &id) != NVDP_OK || id == NVDP_TASK_TSV)
+        return NULL;
+    return nvdp__task_layout(id);
+}
+
+void nvdp__summary_set_task(const struct nvdp__export *export, struct nvdp_dataset_config *config) {
+    const struct nvdp__layout *layout = layout_of(export);
+    if (layout != NULL && !layout->task.pair) config->task = layout->task.id;
+}
+
+/* Refuses options that contradict the task's facts. */
+static nvdp_status check_task(const struct nvdp__export *export) {
+    const struct nvdp__export_options *options = export->options;
+    const struct {
+        const char *name;
+        bool given;
+    } facts[] = {{"text-column", options->own_column},
+                 {"text-pair-column", options->summary.pair != NULL},
+                 {"label-column", options->summary.label != NULL},
+                 {"classes", options->summary.classes != NULL},
+                 {"range", options->summary.range != NULL}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (facts[i].given)
+            return nvdp__fail_option(export->ctx, NVDP_ERR_ARGUMENT, facts[i].name,
+                                     ": expected no such option with {task} %s, which has its own "
+                                     "columns and answers; name its file with {input} instead",
+                                     options->summary.task);
+    return NVDP_OK;
+}
+
+/* Copies a string into the memory of the export. */
+static nvdp_status keep(struct nvdp__export *export, const char *text, const char **out) {
+    char *copy;
+    NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory, NVDP__ITEMS(copy, strlen(text) + 1)));
+    memcpy(copy, text, strlen(text));
+    *out = copy;
+    return NVDP_OK;
+}
+
+/* Sets the file, columns and answers of the task. */
+static nvdp_status take_task(struct nvdp__export *export) {
+    struct nvdp__export_options *options = &export->chosen;
+    enum nvdp_task_id id;
+    nvdp__autofree char *path = NULL;
+    char answers[256] = "";
+    struct nvdp__writer to = {.out = answers, .size = sizeof answers};
+    if (options->summary.task == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp_task_find(export->ctx, options->summary.task, &id));
+    NVDP_TRY(nvdp__task_path(export->ctx, nvdp__task_layout(id), options->data, NVDP_SPLIT_TRAIN,
+                             &path));
+    NVDP_TRY(keep(export, path, &options->input));
+    NVDP_TRY(nvdp__export_check_center(export->ctx, options));
+    const struct nvdp__layout *layout = layout_of(export);
+    if (layout == NULL) return NVDP_OK;
+    NVDP_TRY(check_task(export));
+    options->text_column = layout->text;
+    options->summary.pair = layout->pair;
+    options->summary.label = layout->label;
+    if (layout->task.regression)
+        nvdp__append(&to, "%g,%g", layout->task.label_min, layout->task.label_max);
+    for (int k = 0; layout->task.labels != NULL && k < layout->task.classes; k++)
+        nvdp__append(&to, k > 0 ? ",%s" : "%s", layout->task.labels[k]);
+    return keep(export, answers,
+                layout->task.regression ? &options->summary.range : &options->summary.classes);
+}
+
+/* --- directions --- */
+
+nvdp_status nvdp__summary_parse(const struct nvdp__export *export, char **bytes,
+                                struct nvdp__rows *rows) {
+    const struct nvdp__export_options *options = export->options;
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
+    size_t count = 0;
+    config.task = NVDP_TASK_TSV;
+    config.text_column = options->text_column;
+    config.text_pair_column = options->summary.pair;
+    config.id_column = options->person;
+    nvdp__summary_set_task(export, &config);
+    NVDP_TRY(nvdp__read_stream(NULL, options->input, NVDP__DATA_LIMIT, bytes, &count));
+    return nvdp__rows_parse(NULL, &config,
+                            nvdp__export_answers(options) == NULL ? NVDP__LABELS_FOUND
+                                                                  : NVDP__LABELS_IGNORED,
+                            options->input, *bytes, count, rows);
+}
+
+void nvdp__summary_reduce(struct nvdp__export *export, size_t units, size_t public, size_t width) {
+    struct nvdp__export_options *options = &export->chosen;
+    const size_t parts = options->summary.pair != NULL ? 2 : 1;
+    const char *comma = options->summary.classes;
+    size_t answers = comma != NULL || options->summary.range != NULL;
+    struct nvdp__summary plan;
+    for (size_t names = 1; comma != NULL && (comma = strchr(comma, ',')) != NULL; comma++)
+        if (++names > 2) answers = names;
+    if (options->own_reduce ||
+        nvdp__summary_plan(NULL, units, width * parts, answers, options->summary.epsilon,
+                           options->summary.delta, &plan) != NVDP_OK)
+        return; /* the plan of the summary has the message */
+    const size_t best = nvdp__max(nvdp__summary_directions(&plan) / parts, 1);
+    const bool fewer = best < width && best < public;
+    options->reduce = fewer ? best : 0;
+    nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+              "%s: %zu %ss at epsilon %g carry %zu of the %zu numbers of an embedding; %s%s",
+              nvdp__as_option(export->ctx, "reduce").text, units,
+              options->person != NULL ? "person" : "row", options->summary.epsilon,
+              nvdp__min(best, width), width,
+              fewer ? "the principal directions of the public texts are kept" : "all are kept",
+              best < width && !fewer ? ", because there are too few public texts for directions"
+                                     : "");
+}
+
+/* Counts the units of the input, which is read a further time. *units is 0 if it can be read only once. */
+static nvdp_status count_units(const struct nvdp__export *export, size_t *units) {
+    const struct nvdp__export_options *options = export->options;
+    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
+    nvdp__autofree char *bytes = NULL;
+    nvdp__autofree bool *chosen = NULL;
+    nvdp__autofree const char **name = NULL;
+    struct stat info;
+    size_t kept = 0;
+    *units = 0;
+    if (stat(options->input, &info) != 0 || !S_ISREG(info.st_mode)) return NVDP_OK;
+    if (nvdp__summary_parse(export, &bytes, &rows) != NVDP_OK) return NVDP_OK; /* refused later */
+    NVDP_TRY(nvdp__choose_rows(export->ctx, options->seed, rows.count, options->limit, &chosen));
+    for (size_t i = 0; i < rows.count; i++)
+        if (chosen[i]) rows.row[kept++] = rows.row[i];
+    *units = kept;
+    if (options->person == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__names_copy(export->ctx, kept, &rows.row->id, sizeof *rows.row, &name));
+    struct nvdp_dataset data = {.count = kept, .id = name};
+    struct nvdp__export probe = {.ctx = export->ctx, .from.part[0].data = &data};
+    const nvdp_status status = nvdp__export_find_persons(&probe);
+    *units = probe.from.units;
+    nvdp__memory_release(&probe.memory);
+    return status;
+}
+
+/* Chooses the number of directions of texts. A run that exists keeps the directions of its map. */
+static nvdp_status choose_directions(struct nvdp__export *export) {
+    struct nvdp__export_options *options = &export->chosen;
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input public = {0};
+    struct nvdp_bert_config bert;
+    size_t units;
+    if (options->own_reduce || options->vectors != NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__json_read_optional(export->ctx, options->run, "run.json", &record));
+    const json_t *dim = json_object_get(json_object_get(record, "sentence"), "dim");
+    if (json_is_integer(dim)) {
+        options->reduce = (size_t)json_integer_value(dim);
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE, "%s: %zu directions, those of %s",
+                  nvdp__as_option(export->ctx, "reduce").text, options->reduce, options->run);
+        return NVDP_OK;
+    }
+    NVDP_TRY(nvdp__bert_config_read(export->ctx, options->model, &bert));
+    NVDP_TRY(count_units(export, &units));
+    if (units == 0) return NVDP_OK;
+    const struct nvdp__encode_limits limits = {.config = &bert,
+                                               .max_length = NVDP__MIN_PAIR,
+                                               .directory = options->model,
+                                               .text_column = options->text_column};
+    NVDP_TRY(nvdp__encode_input_read(export->ctx, options->center, &limits, &public));
+    nvdp__summary_reduce(export, units, public.data.count, bert.hidden_size);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__summary_choose(struct nvdp__export *export) {
+    NVDP_TRY(take_task(export));
+    return choose_directions(export);
+}
