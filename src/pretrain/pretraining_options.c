@@ -93,17 +93,18 @@ static const struct nvdp_option pretrain_options[] = {
      "unknown; 0: a 64th of the vocabulary, at least 100",
      "0", AT(alphabet), .unit = "characters", .max = 1 << 20},
     {"vocab-dp-epsilon", NVDP_OPTION_REAL, "E",
-     "train the vocabulary on noisy counts with this epsilon for the replacement of one word, or "
-     "with --vocab-dp-noise gaussian for a window of --length tokens; 0: on exact counts",
+     "train the vocabulary on noisy counts with this epsilon for the replacement of one word "
+     "(--vocab-dp-unit); 0: on exact counts",
      "0", AT(words.epsilon), .max = 1e3},
     {"vocab-dp-delta", NVDP_OPTION_REAL, "D",
-     "delta of the private vocabulary; for laplace below 1 / --possible-words", "1e-07",
-     AT(words.delta)},
-    {"vocab-dp-noise", NVDP_OPTION_CHOICE, "M",
-     "noise of the private vocabulary: laplace on the count of each word, or gaussian on the "
-     "number "
-     "of documents that have the word, which keeps more words at the same epsilon of a window",
-     "laplace", AT(words.noise), .choices = nvdp__count_noise_names},
+     "delta of the private vocabulary; with --vocab-dp-unit word below 1 / --possible-words",
+     "1e-07", AT(words.delta)},
+    {"vocab-dp-unit", NVDP_OPTION_CHOICE, "U",
+     "what the epsilon of the private vocabulary is for: word (replaced; Laplace noise on the "
+     "count "
+     "of each word), or window (of --length tokens, left out; Gaussian noise on the number of "
+     "documents that have the word), which keeps more words at the same epsilon of a window",
+     "word", AT(words.noise), .choices = nvdp__count_units},
     {"max-words", NVDP_OPTION_SEED, "K",
      "private vocabulary: maximum number of words that count per document, which bounds the effect "
      "of a whole document; 0: all",

@@ -10,7 +10,7 @@
 #include <nvdp/rdp.h>
 #include <stdlib.h>
 
-const char *const nvdp__count_noise_names[] = {"laplace", "gaussian", NULL};
+const char *const nvdp__count_units[] = {"word", "window", NULL};
 
 /* ---- parameters ---- */
 
@@ -355,7 +355,7 @@ json_t *nvdp__private_words_json(struct nvdp_context *ctx,
     if (statement == NULL) return NULL;
     json_t *root = json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1",
-        gaussian ? "gaussian" : "word",
+        gaussian ? "removal" : "word",
         gaussian ? of_words(options->window, designed)
                  : json_pack("{s:f, s:f}", "epsilon", designed.epsilon, "delta", designed.delta),
         "window", of_words(window, nvdp__private_example(options, window)), "window_removed",
@@ -368,7 +368,7 @@ json_t *nvdp__private_words_json(struct nvdp_context *ctx,
 
 nvdp_status nvdp__private_words_read(struct nvdp_context *ctx, const char *path,
                                      const json_t *object, struct nvdp__private_words *options) {
-    const json_t *gaussian = json_object_get(object, "gaussian"),
+    const json_t *gaussian = json_object_get(object, "removal"),
                  *document = json_object_get(object, "document"),
                  *unit = gaussian != NULL ? gaussian : json_object_get(object, "word");
     const char *format = json_string_value(json_object_get(object, "nvdp_format"));

@@ -27,7 +27,7 @@
 #include <jansson.h>
 
 enum nvdp__count_noise { NVDP__COUNT_LAPLACE, NVDP__COUNT_GAUSSIAN };
-extern const char *const nvdp__count_noise_names[]; /* ends with NULL */
+extern const char *const nvdp__count_units[]; /* what epsilon is for; ends with NULL */
 
 struct nvdp__private_words {
     /* of the replacement of one word (Laplace) or of the removal of `window` words (Gaussian); epsilon is 0 if the

@@ -164,7 +164,7 @@ Test(pretrain, takes_several_texts) {
 }
 
 /* A private vocabulary has a statement, determines the pieces, and leaves no trace of the counts. */
-static void vocabulary_leaves_no_trace(const char *noise, const char *epsilon) {
+static void vocabulary_leaves_no_trace(const char *unit, const char *epsilon) {
     char *text = NULL, *words;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
@@ -176,9 +176,9 @@ static void vocabulary_leaves_no_trace(const char *noise, const char *epsilon) {
     struct outcome o =
         program_expect(0,
                        "pretrain --text $DIR/private.txt --hidden 16 --layers 1 --heads 2 "
-                       "--length 16 --steps 0 --threads 1 --vocab-dp-noise %s --vocab-dp-epsilon 2 "
+                       "--length 16 --steps 0 --threads 1 --vocab-dp-unit %s --vocab-dp-epsilon 2 "
                        "--vocab-dp-delta 1e-8 --max-words 5 --out $DIR/dp --json",
-                       noise);
+                       unit);
     json_t *result = program_object(&o);
     cr_expect(json_is_null(json_object_get(result, "coverage")));
     static const char *const files[] = {"pretrain.json", "result.json", "vocab.txt",
@@ -198,11 +198,11 @@ static void vocabulary_leaves_no_trace(const char *noise, const char *epsilon) {
 }
 
 Test(pretrain, vocabulary_with_gaussian_noise) {
-    vocabulary_leaves_no_trace("gaussian", "\"epsilon\": 2.0");
+    vocabulary_leaves_no_trace("window", "\"epsilon\": 2.0");
 }
 
 Test(pretrain, private_vocabulary) {
-    vocabulary_leaves_no_trace("laplace", "\"epsilon\": 10.0");
+    vocabulary_leaves_no_trace("word", "\"epsilon\": 10.0");
     static const struct {
         const char *args, *message;
     } wrong[] = {
