@@ -169,16 +169,6 @@ static struct nvdp__public_texts *compared(struct nvdp__export *export) {
     return export->from.public.path != NULL ? &export->from.public : NULL;
 }
 
-/* Logs a notice if a run that was trained on a sample of the train file is used for the whole file. */
-static void note_sample(const struct nvdp__export *export, const struct nvdp__export_part *part) {
-    const size_t sample = export->from.run.config.limit_train;
-    if (part->split == NVDP_SPLIT_TRAIN && sample > 0 && part->data->count > sample)
-        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
-                  "split train: %zu texts, not only the %zu on which the run was trained: its "
-                  "{limit-train} limits training, and {limit} limits what is exported",
-                  part->data->count, sample);
-}
-
 /* Loads the splits that the option names, one part per split. */
 static nvdp_status load_splits(struct nvdp__export *export,
                                const struct nvdp_dataset_config *config) {
@@ -197,7 +187,7 @@ static nvdp_status load_splits(struct nvdp__export *export,
         NVDP_TRY(nvdp__dataset_load(export->ctx, nvdp_model_tokenizer(export->from.run.model),
                                     config, split, compared(export), &part->data));
         part->split = split;
-        note_sample(export, part);
+        nvdp__run_note_sample(export->ctx, &export->from.run, split, part->data->count);
         export->from.parts++;
     }
     return export->from.parts > 0 ? NVDP_OK

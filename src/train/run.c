@@ -116,6 +116,20 @@ struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run,
     return config;
 }
 
+void nvdp__run_note_sample(struct nvdp_context *ctx, const struct nvdp__run *run,
+                           enum nvdp_split split, size_t texts) {
+    const size_t sample = run->config.limit_train;
+    if (split != NVDP_SPLIT_TRAIN || sample == 0 || texts < sample) return;
+    if (texts == sample)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "split train: only the %zu texts that the run's {limit-train} selected", texts);
+    else
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "split train: %zu texts, not only the %zu on which the run was trained: its "
+                  "{limit-train} limits training, and {limit} limits what is exported",
+                  texts, sample);
+}
+
 /* Loads a split by name. "train" has all train rows that the run read (limit_train of the run applies), including the
  * validation part; "validation" is the held-out part. `limit` takes the first texts of train, and a seeded sample of
  * other splits; 0 takes all texts. */
@@ -139,6 +153,7 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
                                           &dataset)
                  : nvdp__dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which,
                                       nvdp__token_noise_public(run->noise), &dataset));
+    if (!validation && !held) nvdp__run_note_sample(ctx, run, which, dataset->count);
     if (folds)
         NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
     if (validation && holdout) {

@@ -49,6 +49,10 @@ nvdp_status nvdp__first_texts(struct nvdp_context *ctx, const struct nvdp_datase
 /* Loads config->split of config->data, or of the data of the training, into an open run that has no texts yet. */
 nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                                  struct nvdp__run *run);
+/* Logs a notice about the number of texts that were read from the train split, if the run was trained on a sample of
+ * the split. */
+void nvdp__run_note_sample(struct nvdp_context *ctx, const struct nvdp__run *run,
+                           enum nvdp_split split, size_t texts);
 /* Privatizes run->dataset, which the caller has set, as the run's users do: with the word embeddings with which the run
  * began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);

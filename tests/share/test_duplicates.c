@@ -203,9 +203,10 @@ Test(duplicates, rows_of_a_person_are_announced) {
                                   "of them together have epsilon 25.29 at delta 1e-05\n");
 }
 
-/* A run with --limit-train is used for the whole train file, which is said. */
+/* With --limit-train, an export has the whole train file and a measurement only the sample; the program says so. */
 Test(duplicates, split_train_is_the_whole_file_whatever_the_run_read) {
     struct bench bench;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *measured = NULL;
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     bench_open(&bench, false);
     set(&bench, "split", "train", "duplicates", "each", "no-ledger", "true", NULL);
@@ -216,4 +217,9 @@ Test(duplicates, split_train_is_the_whole_file_whatever_the_run_read) {
     support_contains(bench.heard, support_path("split train: %d texts, not only the 3 on which the "
                                                "run was trained: its --limit-train limits training",
                                                TASK_TRAIN));
+    ok(nvdp_run_posteriors(
+        bench.ctx, support_config(bench.ctx, "run", "run", bench.run, "split", "train", NULL),
+        &measured));
+    support_contains(bench.heard,
+                     "split train: only the 3 texts that the run's --limit-train selected");
 }
