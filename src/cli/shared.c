@@ -268,7 +268,7 @@ static int reuse(struct cli *cli) {
     const bool summary = result.best_epoch == 0;
     cli_row("trained on", "%s%zu %s", summary ? "a summary of " : "", result.train_texts,
             summary ? "units" : "texts");
-    if (result.classes > 0) cli_row("classes", "%zu", result.classes);
+    if (result.classes > 1) cli_row("classes", "%zu", result.classes);
     if (!summary) cli_row("best epoch", "%zu", result.best_epoch);
     if (result.scores != NULL) cli_print_result("scores", result.scores);
     if (result.scores != NULL && result.seeds > 1)

@@ -188,12 +188,19 @@ static size_t find_task(const struct report *report, const struct report_run *ru
     return at;
 }
 
+/* Returns the name of a task. Own tables, whose task is always tsv, have the name of their folder. */
+static const char *own_name(const struct report_task_rows *task) {
+    const char *slash = strrchr(task->data, '/'), *folder = slash != NULL ? slash + 1 : task->data;
+    const bool named = strcmp(task->task, "tsv") == 0 && folder[0] != '\0' && folder[0] != '.';
+    return named ? folder : task->task;
+}
+
 /* Returns true if a task of the same name has other data, or, with `key`, another value of this option. */
 static bool differs(const struct report *report, const struct report_task_rows *task,
                     const char *key) {
     for (size_t i = 0; i < report->tasks; i++) {
         const struct report_task_rows *other = &report->task[i];
-        if (strcmp(other->task, task->task) == 0 &&
+        if (strcmp(own_name(other), own_name(task)) == 0 &&
             (key == NULL ? strcmp(other->data, task->data) != 0
                          : differ_in(other->first, task->first, key)))
             return true;
@@ -204,8 +211,9 @@ static bool differs(const struct report *report, const struct report_task_rows *
 /* Labels a task. Tasks with the same name are labeled by the data folder and the columns in which they differ. */
 static nvdp_status name_task(struct nvdp_context *ctx, struct report *report, size_t at) {
     struct report_task_rows *task = &report->task[at];
-    task->label = differs(report, task, NULL) ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
-                                              : nvdp__strdup(ctx, task->task);
+    const char *name = own_name(task);
+    task->label = differs(report, task, NULL) ? nvdp__format(ctx, "%s (%s)", name, task->data)
+                                              : nvdp__strdup(ctx, name);
     NVDP_TRY(NVDP__MADE(task->label));
     for (size_t k = 0; k < TASK_COLUMNS; k++) {
         const json_t *value = json_object_get(task->first->variant, columns[k]);

@@ -113,6 +113,8 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
     NVDP_TRY(take_text(ctx, run, config, "task", &run->task));
     NVDP_TRY(take_text(ctx, run, config, "method", &run->method));
     NVDP_TRY(take_text(ctx, run, config, "data", &run->data));
+    for (size_t end = strlen(run->data); end > 1 && run->data[end - 1] == '/'; end--)
+        run->data[end - 1] = '\0';
     if (run->task[0] == '\0' || run->method[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/run.json: expected 'task' and 'method' in 'config', found none",

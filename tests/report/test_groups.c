@@ -277,7 +277,7 @@ Test(groups, folds_are_repetitions) {
     near(list[0].mean, -.15, 1e-15); /* .5 - .7, .7 - .8 */
 }
 
-/* Columns of one folder make separate tasks: no row, selection or test mixes them. */
+/* Columns of one folder make separate tasks, with the folder's name: no row, selection or test mixes them. */
 Test(groups, columns_are_tasks) {
 #define SCORE(text) "'columns': {'text': '" text "', 'label': 'score', 'regression': true}"
 #define STARS(text) "'columns': {'text': '" text "', 'label': 'stars'}"
@@ -290,9 +290,9 @@ Test(groups, columns_are_tasks) {
         {"f", .method = "base", .task = "tsv", .seed = 1, .options = SCORE("review")},
     };
     static const char *const want[] = {
-        "tsv (text-column review, label-column stars)",
-        "tsv (text-column review, label-column score, regression yes)",
-        "tsv (text-column title, label-column stars)"};
+        "glue (text-column review, label-column stars)",
+        "glue (text-column review, label-column score, regression yes)",
+        "glue (text-column title, label-column stars)"};
     struct report *report = made_report_of("columns", sizeof runs / sizeof *runs, runs);
     nvdp__autofree struct report_comparison *list = NULL;
     size_t count = 9;
