@@ -86,9 +86,9 @@ static void find_scores(const struct panel *panel, struct axis *axis) {
         high = fmax(high, score_of(group, line ? 0 : 1));
     }
     if (low > high) low = high = 0;
-    double span = high > low ? high - low : 1;
-    axis->bottom = low - .08 * span;
-    axis->top = high + .05 * span;
+    double span = high > low ? high - low : 10; /* one score stands in the middle */
+    axis->bottom = (high > low ? low : low - span / 2) - .08 * span;
+    axis->top = (high > low ? high : high + span / 2) + .05 * span;
 }
 
 static struct axis find_axis(const struct panel *panel) {
@@ -106,9 +106,10 @@ static struct axis find_axis(const struct panel *panel) {
     }
     if (axis.low > axis.high) axis.low = axis.high = 1;
     axis.log = report_quantities[panel->plot->quantity].log || axis.high > 8 * axis.low;
+    const bool one = axis.low == axis.high && !axis.infinite; /* the value stands in the middle */
     double span = axis.log ? fmax(log(axis.high / axis.low), log(3))
-                           : fmax(axis.high - axis.low, .05 * axis.high);
-    double pad = .08 * span, step = .22 * span, last = axis.infinite ? step : 0;
+                           : fmax(axis.high - axis.low, (one ? 1 : .05) * axis.high);
+    double pad = (one ? .5 : .08) * span, step = .22 * span, last = axis.infinite ? step : 0;
     axis.edge = axis.log ? axis.high * exp(step) : axis.high + step;
     axis.from = axis.log ? axis.low * exp(-pad) : axis.low - pad;
     axis.to = axis.log ? axis.high * exp(last + pad) : axis.high + last + pad;

@@ -59,6 +59,14 @@ Test(figures, data) {
 }
 
 /* The metric's name in files may differ from its printable name; the curve is drawn anyway. */
+/* The axes of a single point are not magnified to its last digits. */
+Test(figures, one_point_stands_in_the_middle) {
+    made_run("one", &(struct made_run){"a", .lambda = .1, .seed = 1, .score = .6, .rd_max = 16});
+    report_written("one", "figures/fig3_rd_max_sum.dat");
+    support_contains(read_in("one", "figures/fig3_rd_max_sum.gp"),
+                     "set xrange [9.23760431:27.7128129]\nset yrange [54.2:65.5]\n");
+}
+
 Test(figures, metric_with_an_odd_name) {
     static const char *const files[] = {"result.json", "metrics.jsonl"};
     char path[512];
