@@ -54,13 +54,14 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
 
 /* Returns the option that selects the split if all samples of the file are of one split, else "". */
 static struct nvdp__naming split_to_give(struct nvdp_context *ctx, const struct nvdp_shared *file) {
-    char text[64] = "";
+    char text[96] = "";
     size_t same = 0;
     while (file->split != NULL && same < file->shape.texts && file->split[same] == file->split[0])
         same++;
     if (same > 0 && same == file->shape.texts)
-        nvdp__snprintf(text, sizeof text, "; all its samples are of {split} %s",
-                       nvdp__split_names[file->split[0]]);
+        nvdp__snprintf(text, sizeof text,
+                       "; all samples of the file are of split %s: add {split} %s",
+                       nvdp__split_names[file->split[0]], nvdp__split_names[file->split[0]]);
     return nvdp__with_options(ctx, text);
 }
 

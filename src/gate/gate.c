@@ -611,9 +611,12 @@ static void apply_rules(const struct gate *gate, const struct nvdp__gate_check *
             "%zu of the ledger's texts have no person: the sum of the person who wrote one lacks "
             "its samples",
             gate->ledger.unnamed_texts);
-    fail_if(out, person && gate->is_run && gate->ledger.person.persons == 0,
-            "the ledger counts no persons: export with the option person, or leave this check out "
-            "of the policy");
+    fail_if(out, person && gate->is_run && gate->ledger.person.persons == 0, "%s",
+            nvdp__with_options(gate->ctx,
+                               "the ledger counts no persons, so the samples of one person are not "
+                               "added up: export with {person} COLUMN, the column with the author "
+                               "of each text, or use a policy without this check")
+                .text);
     fail_if(out, out->texts > 0 && out->texts < needed,
             "expected at least %zu texts, as min_texts of the policy, found %zu", needed,
             out->texts);

@@ -183,7 +183,8 @@ static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp
         return nvdp__fail(ctx, NVDP_ERR_STATE,
                           "%s in these texts: expected at most %" PRIu64
                           " sample%s of a text, which the run guarantees, found %" PRIu64
-                          "; %s. Nothing was drawn; {duplicates} each draws every row at this cost",
+                          "; %s. Nothing was drawn: keep one row of each text, or {duplicates} "
+                          "each draws every row at this cost",
                           repeats->text, promise, promise == 1 ? "" : "s", drawn, says);
     nvdp__log(ctx, NVDP_LOG_NOTICE, "%s in these texts, and every row is drawn: %s", repeats->text,
               says);

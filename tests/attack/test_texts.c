@@ -635,8 +635,8 @@ Test(texts, of_a_shared_file) {
           "1 to 3 releases, found 30 texts and 4");
     share(run, "train", file);
     fails(attack_file("bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
-          "of these 40 texts (matched by split and row), found 0; all its samples are of --split "
-          "train");
+          "of these 40 texts (matched by split and row), found 0; all samples of the file are of "
+          "split train: add --split train");
     share(run, "dev", file);
     reverse_dev();
     fails(attack_file("bag", run, known, file, "data", support_scratch_path("reversed"), &found),

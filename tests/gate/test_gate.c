@@ -402,7 +402,7 @@ Test(gate, says_how_a_ledger_counts_persons) {
     static const char policy[] = "{'checks': [{'measure': 'person_epsilon', 'at_most': 9}]}";
     exported(run, table("sentence\tlabel\ngood cat\t1\n"), "shared.h5", NULL);
     is(gated(policy, run, NULL), 0, false, NAN,
-       "the ledger counts no persons: export with the option person");
+       "export with --person COLUMN, the column with the author");
 }
 
 /* A text that a release without persons gives to nobody is missing in the sum of the person who wrote it. */

@@ -89,7 +89,8 @@ Test(duplicates, budget_refuses_before_anything_is_drawn) {
             "1 text stands twice in these texts: expected at most 1 sample of a text, which the "
             "run guarantees, found 2; the 2 samples of the text that stands most often have "
             "epsilon 25.29 at delta 1e-05 together, those of one row epsilon 16 at delta 1e-05. "
-            "Nothing was drawn; --duplicates each draws every row at this cost");
+            "Nothing was drawn: keep one row of each text, or --duplicates each draws every row at "
+            "this cost");
     set(&bench, "duplicates", "refuse", NULL);
     refused(&bench, "1 text stands twice in these texts");
     set(&bench, "duplicates", NULL, "no-ledger", "true", NULL);
