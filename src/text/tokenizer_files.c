@@ -209,6 +209,10 @@ static nvdp_status read_frame(struct nvdp__maker *m) {
         const json_t *cls = json_array_get(json_object_get(processor, "cls"), 1);
         const json_t *sep = json_array_get(json_object_get(processor, "sep"), 1);
         read = json_is_integer(cls) && json_is_integer(sep);
+        /* without these values, the `tokenizers` library reads another type */
+        if (type[0] == 'R')
+            read = read && json_is_boolean(json_object_get(processor, "trim_offsets")) &&
+                   json_is_boolean(json_object_get(processor, "add_prefix_space"));
         made->special[NVDP_TOKEN_CLS] = (int32_t)json_integer_value(cls);
         made->special[NVDP_TOKEN_SEP] = (int32_t)json_integer_value(sep);
         made->types = type[0] == 'B';
@@ -219,7 +223,8 @@ static nvdp_status read_frame(struct nvdp__maker *m) {
     if (read) return NVDP_OK;
     return nvdp__refuse(
         m, NVDP__FILE_TOKENIZER, "post_processor",
-        "BertProcessing, RobertaProcessing, or TemplateProcessing with [CLS] A [SEP] and "
+        "BertProcessing, RobertaProcessing with trim_offsets and add_prefix_space, or "
+        "TemplateProcessing with [CLS] A [SEP] and "
         "[CLS] A [SEP] B [SEP], where [SEP] may be twice after A",
         whole);
 }

@@ -126,8 +126,13 @@ Test(static_embedding, a_length_in_the_tokenizer_counts) {
 Test(static_embedding, model2vec_drops_unknown_tokens) {
     const struct nvdp__tensor_source one = {
         "embeddings", NVDP__DTYPE_F32, 2, {PIECES, WIDTH}, table};
+    const struct nvdp__tensor_source half = {
+        "embeddings", NVDP__DTYPE_F16, 2, {PIECES, WIDTH}, table};
     double rows[PIECES * WIDTH];
     as_double(rows);
+    /* means of numbers in float16 are float32 */
+    check(model2vec_folder("half", "{'model_type': 'model2vec'}", 1, &half), rows, true, false,
+          SIZE_MAX);
     check(model2vec_folder("raw", "{'model_type': 'model2vec'}", 1, &one), rows, true, false,
           SIZE_MAX);
     check(model2vec_folder("unit",

@@ -281,9 +281,8 @@ Test(tokenizer_json, refused) {
     json_refused(bpe, "pre_tokenizer", "add_prefix_space", "3", "'add_prefix_space'");
     json_refused(bpe, "pre_tokenizer", "use_regex", "false",
                  "'pre_tokenizer.use_regex': expected true");
-    json_refused(
-        bpe, "post_processor", NULL, "{\"type\": \"ByteLevel\"}",
-        "'post_processor': expected BertProcessing, RobertaProcessing, or TemplateProcessing");
+    json_refused(bpe, "post_processor", NULL, "{\"type\": \"ByteLevel\"}",
+                 "'post_processor': expected BertProcessing, RobertaProcessing with trim_offsets");
     json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1, \"content\": \"<s>\"}]",
                  "added token '<s>': expected the id that the vocabulary has, found 1");
     json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1}]",

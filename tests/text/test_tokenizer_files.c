@@ -159,6 +159,8 @@ Test(tokenizer_files, added_tokens_beside_vocab_txt) {
     PART("SpecialToken", "[CLS]", 0)                                                               \
     "," PART("Sequence", "A", 0) "," PART("SpecialToken", "[SEP]", 0)
 
+#define ROBERTA "{\"type\":\"RobertaProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]"
+
 static void expect_pair(const char *frame, size_t count, const int32_t *ids, const int32_t *types) {
     nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
     const char *json = support_path(JSON("", "%s"), frame);
@@ -175,8 +177,7 @@ Test(tokenizer_files, post_processors) {
     static const int32_t one[] = {2, 5, 3, 6, 3}, two[] = {2, 5, 3, 3, 6, 3},
                          types[] = {0, 0, 0, 1, 1}, none[6] = {0};
     expect_pair(FRAME, 5, one, types);
-    expect_pair("{\"type\":\"RobertaProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]}", 6,
-                two, none);
+    expect_pair(ROBERTA ",\"trim_offsets\":true,\"add_prefix_space\":false}", 6, two, none);
     expect_pair("{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"}," FRAME "]}", 5,
                 one, types);
     expect_pair("{\"type\":\"TemplateProcessing\",\"single\":[" SINGLE "],\"pair\":[" SINGLE
@@ -187,7 +188,8 @@ Test(tokenizer_files, post_processors) {
                     "SpecialToken", "[SEP]", 0) "]" IDS,
                 6, two, none);
     static const char *const wrong[] = {
-        JSON("", "null"),
+        JSON("", "null"), JSON("", ROBERTA "}"),
+        JSON("", ROBERTA ",\"trim_offsets\":true,\"add_prefix_space\":1}"),
         JSON("",
              "{\"type\":\"TemplateProcessing\",\"single\":[" PART(
                  "Sequence", "A", 0) "],\"pair\":[" PART("Sequence", "A",

@@ -80,7 +80,8 @@ Test(unigram, tokenizer_model_counts_before_the_file_of_the_class) {
 #define PIECE_SPLIT "{\"type\":\"WhitespaceSplit\"}"
 #define METASPACE "{\"type\":\"Metaspace\",\"replacement\":\"" MARK "\""
 static const char frame[] =
-    "{\"type\":\"RobertaProcessing\",\"sep\":[\"</s>\",2],\"cls\":[\"<s>\",0]}";
+    "{\"type\":\"RobertaProcessing\",\"sep\":[\"</s>\",2],\"cls\":[\"<s>\",0],"
+    "\"trim_offsets\":true,\"add_prefix_space\":true}";
 
 /* Returns a folder with these files; tokenizer.json has these members of its model, normalizer, and
  * pre-tokenizer. */
