@@ -105,6 +105,10 @@ static const struct nvdp_option shared_options[] = {
     {"label-column", NVDP_OPTION_TEXT, "NAME",
      "header of the column with the label of a text; default: label", NULL, AT(label),
      .group = "Kind summary:"},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME",
+     "header of the column with the second text of a pair", NULL, AT(second)},
+    {"person", NVDP_OPTION_TEXT, "COLUMN", "column of the persons, if they are the units", NULL,
+     AT(person)},
     {0},
 };
 static const struct nvdp__section shared_section = {.row = shared_options};

@@ -108,9 +108,10 @@ struct nvdp__attack_options {
     uint64_t seed;
     const char *pair; /* "I,J"; NULL to draw pairs */
     size_t pairs, samples;
-    double delta, confidence; /* delta 0 for .01 */
-    size_t texts;             /* 0 for all */
-    const char *label;        /* column; NULL for "label" */
+    double delta, confidence;    /* delta 0 for .01 */
+    size_t texts;                /* 0 for all */
+    const char *label;           /* column; NULL for "label" */
+    const char *second, *person; /* columns; NULL if there is none */
 };
 extern const struct nvdp__schema nvdp__attack_schema;
 

@@ -16,7 +16,7 @@ nvdp_status nvdp__audit_plan(struct nvdp_context *ctx, const struct nvdp__summar
                              size_t releases, double confidence, uint64_t seed,
                              struct nvdp_summary_audit *out);
 
-/* A question about one row of a summary, asked by somebody who knows all other rows. */
+/* A question about one unit of a summary, a row or a person, asked by somebody who knows all other units. */
 struct nvdp__summary_question {
     const char *name;              /* static */
     size_t answers;                /* m, number of equally likely answers */
@@ -24,14 +24,14 @@ struct nvdp__summary_question {
     double share;                  /* share of right answers over draws of the noise */
     struct nvdp_interval interval; /* 95 %, Clopper & Pearson */
     double bound;                  /* upper bound of `share` by theorem 2 */
-    /* Share of the tested rows for which the noise in the file gives the right answer. */
+    /* Share of the tested units for which the noise in the file gives the right answer. */
     double file;
 };
 
 /* Result of the attack summary. */
 struct nvdp__summary_attack {
     size_t struct_size;
-    size_t rows, tested; /* rows of the collection; tested rows */
+    size_t rows, tested; /* units of the collection; tested units */
     size_t releases;     /* number of draws of the noise */
     double mu;
     double noise;        /* root mean square of the file's noise, in stated deviations */

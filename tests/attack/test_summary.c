@@ -92,7 +92,7 @@ Test(summary_audit, refuses) {
 
 /* Summarizes `rows` rows of a tiny task with labels, and returns the options of an attack on the file. */
 static struct nvdp_config *summarized(size_t rows, const char *epsilon, const char *name,
-                                      const char *person) {
+                                      const char *person, const char *pair) {
     const struct task task = task_make(ctx);
     char *text = support_read(support_path("%s/train.tsv", task.data)), *line;
     char file[512], center[512], input[512], run[512];
@@ -102,22 +102,27 @@ static struct nvdp_config *summarized(size_t rows, const char *epsilon, const ch
     snprintf(run, sizeof run, "%s", support_scratch_path("summary-run"));
     nvdp__autoptr(fclose) FILE *public = fopen(center, "w"), *own = fopen(input, "w");
     strtok(text, "\n");
-    fputs("text\tlabel\tother\n", own);
+    fputs("text\tlabel\tother\twho\tsecond\n", own);
     for (size_t i = 0; i < rows && (line = strtok(NULL, "\n")) != NULL; i++) {
         line[strcspn(line, "\t")] = '\0';
         fprintf(public, "%s %s %zu\n", line, line, i);
         const char *label = i % 3 == 0 ? "b" : "a", *other = i % 3 == 0 ? "a" : "b";
-        fprintf(own, "%s\t%s\t%s\n", line, label, other);
+        fprintf(own, "%s\t%s\t%s\tp%zu\t%s %s\n", line, label, other, i * i % 20, label, line);
     }
     fflush(public);
     fflush(own);
     struct nvdp_config *config = support_config(
         ctx, "summarize", "model", task.model, "center", center, "input", input, "run", run, "out",
         file, "classes", "a,b,c", "summary-epsilon", epsilon, "budget-samples", "9", NULL);
+    struct nvdp_config *attack =
+        support_config(ctx, "attack", "kind", "summary", "run", run, "shared", file, "data", input,
+                       "samples", "4000", NULL);
     if (person != NULL) support_set(ctx, config, "person", person);
+    if (person != NULL) support_set(ctx, attack, "person", person);
+    if (pair != NULL) support_set(ctx, config, "text-pair-column", pair);
+    if (pair != NULL) support_set(ctx, attack, "text-pair-column", pair);
     ok(nvdp_summarize(ctx, config, NULL));
-    return support_config(ctx, "attack", "kind", "summary", "run", run, "shared", file, "data",
-                          input, "samples", "4000", NULL);
+    return attack;
 }
 
 static json_t *attacked(const struct nvdp_config *config) {
@@ -136,7 +141,7 @@ Test(summary_attack, guesses_stay_below_the_bound) {
     static const char *const epsilons[] = {"1", "500"};
     for (size_t e = 0; e < 2; e++) {
         struct nvdp_config *config =
-            summarized(60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors", NULL);
+            summarized(60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors", NULL, NULL);
         nvdp__autoptr(json_decref) json_t *object = attacked(config);
         const json_t *questions = json_object_get(object, "questions");
         cr_assert_eq(json_array_size(questions), 3);
@@ -160,6 +165,44 @@ Test(summary_attack, guesses_stay_below_the_bound) {
     }
 }
 
+/* Persons and pairs are tested as units: the file's noise is as stated around their exact sum, guesses stay below the bounds,
+ * and are right if there is little noise. */
+Test(summary_attack, tests_persons_and_pairs) {
+    static const struct {
+        const char *epsilon, *person, *pair;
+        size_t units, questions;
+    } cases[] = {{"1", "who", NULL, 6, 2},
+                 {"500", "who", NULL, 6, 2},
+                 {"1", NULL, "second", 60, 3},
+                 {"500", NULL, "second", 60, 3},
+                 {"1", "who", "second", 6, 2}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const bool exact = cases[c].epsilon[0] == '5';
+        nvdp__autoptr(json_decref) json_t *object = attacked(summarized(
+            60, cases[c].epsilon, support_path("units%zu.h5", c), cases[c].person, cases[c].pair));
+        const json_t *questions = json_object_get(object, "questions"), *question;
+        size_t q;
+        cr_expect_eq(json_integer_value(json_object_get(object, "rows")), cases[c].units);
+        cr_expect_eq(json_array_size(questions), cases[c].questions);
+        cr_expect_float_eq(json_real_value(json_object_get(object, "noise")), 1, .3);
+        json_array_foreach(questions, q, question) {
+            const double share = json_real_value(json_object_get(question, "share")),
+                         bound = json_real_value(json_object_get(question, "bound"));
+            cr_expect_leq(share, bound + 4 * sqrt(.25 / 4000), "%zu %zu", c, q);
+            if (exact) cr_expect_gt(share, q == 0 ? .8 : .3, "%zu %zu: %g", c, q, share);
+        }
+    }
+    struct nvdp_config *config = summarized(60, "1", "persons.h5", "who", NULL);
+    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
+    support_set(ctx, config, "text-pair-column", "second");
+    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT, "text-pair-column: ");
+    support_set(ctx, config, "text-pair-column", NULL);
+    support_set(ctx, config, "person", "text"); /* other persons */
+    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_INPUT, "expected the 6 persons");
+    support_set(ctx, config, "person", NULL);
+    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT, "expected the name of this column");
+}
+
 /* A file of texts alone, one per line, is read as nvdp summarize reads it. */
 Test(summary_attack, reads_texts_one_per_line) {
     const struct task task = task_make(ctx);
@@ -179,12 +222,12 @@ Test(summary_attack, reads_texts_one_per_line) {
 }
 
 Test(summary_attack, refuses) {
-    struct nvdp_config *config = summarized(60, "500", "one.h5", NULL);
+    struct nvdp_config *config = summarized(60, "500", "one.h5", NULL, NULL);
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     support_set(ctx, config, "label-column", "other"); /* other labels than those of the summary */
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_INPUT, "expected the texts and labels");
     nvdp__autoptr(fclose) FILE *more = fopen(nvdp_config_get(config, "data"), "a");
-    fputs("one more\ta\tb\n", more);
+    fputs("one more\ta\tb\tp\tone\n", more);
     fflush(more);
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_INPUT, "expected the 60 rows");
     struct nvdp_config *bare = support_config(ctx, "attack", "kind", "summary", "run",
@@ -192,8 +235,6 @@ Test(summary_attack, refuses) {
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "expected a file of nvdp summarize");
     support_set(ctx, bare, "shared", nvdp_config_get(config, "shared"));
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "the file of the texts");
-    config = summarized(60, "1", "persons.h5", "other");
-    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_UNSUPPORTED, "whose unit is a row");
 }
 
 /* Too little noise and too many right guesses are reported, because they contradict the proof. */
