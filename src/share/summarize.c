@@ -52,9 +52,9 @@ static const struct nvdp_option option_rows[] = {
      "standard input; the number of rows, or of persons with --person, is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "in place of --input, the train file of this task: sst2, mrpc, stsb, rte, qqp, qnli, cola or "
-     "mnli, whose columns, classes and range are public facts of the task, or tsv (your files), "
-     "which needs the options for columns and answers",
+     "task whose train file replaces --input; sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli, whose "
+     "columns, classes and range are public facts of the task, or tsv (your files), which needs "
+     "the options for columns and answers",
      NULL, AT(summary.task), .traits = NVDP_TRAIT_BASIC},
     {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task", NULL, AT(data),
      .traits = NVDP_TRAIT_BASIC},
