@@ -1,9 +1,6 @@
 /* The accountant of DP-SGD: published and independent values, closed forms, searches. */
 #include "account/account.h"
 #include "support.h"
-#include <nvdp/account.h>
-#include <nvdp/privacy.h>
-#include <nvdp/rdp.h>
 
 #include "test_context.h"
 

@@ -1,7 +1,6 @@
 /* The risk to one example from a trained model: against closed forms, simulated attackers, and
  * the real mechanism when an example is zeroed out, replaced or removed. */
 #include "account/account.h"
-#include "base/base.h"
 #include "support.h"
 
 #include <gsl/gsl_cdf.h>

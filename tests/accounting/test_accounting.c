@@ -2,8 +2,6 @@
  * and tells the tolerances. */
 #include "support.h"
 
-#include <sys/wait.h>
-
 /* Random settings, some seconds each; $NVDP_SETTINGS: others. */
 #define SETTINGS "8"
 

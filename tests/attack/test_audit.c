@@ -1,9 +1,5 @@
 /* Tests the audit of canaries in one run, against explicit sums and against mechanisms with known epsilon. */
-#include "attack/audit.h"
-#include "support.h"
-
-#include <nvdp/audit.h>
-#include <nvdp/rdp.h>
+#include "attack_test.h"
 
 #include "test_context.h"
 

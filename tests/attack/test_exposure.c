@@ -1,9 +1,5 @@
 /* Tests exposure: ranks follow the softmax, a model remembers what it saw often, and canaries. */
-#include "attack/attack.h"
-#include "support.h"
-#include "toy_corpus.h"
-
-#include <nvdp/attack.h>
+#include "attack_test.h"
 
 #include "test_context.h"
 

@@ -1,12 +1,7 @@
 /* Tests the attacker that writes texts: its scores against values by hand, then vectors that tell the words, vectors
  * of noise alone, a run and its shared samples, and refusals.  Seeds are fixed. */
-#include "attack/attack.h"
 #include "attack/invert.h"
-#include "attack/texts.h"
-#include "tiny_task.h"
-#include "toy_corpus.h"
-
-#include <nvdp/attack.h>
+#include "attack_test.h"
 
 #include "test_context.h"
 

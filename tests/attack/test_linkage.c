@@ -1,16 +1,7 @@
 /* Tests re-identification: densities against their formulas, guesses against closed forms, the chain shown <= exact
  * <= certified, and samples of a shared file.  Seeds are fixed; comments state the false-alarm rates. */
-#include "attack/attack.h"
-#include "attack/pair.h"
-#include "made_posteriors.h"
-#include "rdp/likelihood.h"
+#include "attack_test.h"
 #include "rdp/report.h"
-#include "share/sampler.h"
-#include "tiny_task.h"
-
-#include <nvdp/attack.h>
-#include <nvdp/guess.h>
-#include <nvdp/share.h>
 
 #include "test_context.h"
 

@@ -1,11 +1,8 @@
 /* Tests mask token inference against the plain kernels with one question at a time, the tokens that are left out,
  * and bad input. */
+#include "attack_test.h"
 #include "plain_model.h"
-#include "pretrain/evaluate.h"
 #include "sanitize/sanitize.h"
-#include "toy_corpus.h"
-
-#include "support.h"
 
 enum { TEXTS = 12, MAX_TOKENS = 400 };
 

@@ -1,13 +1,7 @@
 /* Tests membership: a mechanism whose curve is known, one that reveals nothing, runs, files and training.  Seeds are
  * fixed; comments state the false-alarm rates. */
-#include "attack/attack.h"
 #include "attack/membership.h"
-#include "base/sentence.h"
-#include "made_posteriors.h"
-#include "tiny_task.h"
-
-#include <nvdp/share.h>
-#include <sys/stat.h>
+#include "attack_test.h"
 
 #include "test_context.h"
 

@@ -1,7 +1,6 @@
 /* Tests NPY arrays: files that numpy.save wrote (the corpus of tests/fuzz/npy.c), and the messages for refused
  * files. */
-#include "attack/audit.h"
-#include "support.h"
+#include "attack_test.h"
 
 #include "test_context.h"
 

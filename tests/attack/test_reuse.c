@@ -1,9 +1,8 @@
 /* Tests readers that see only a file of embeddings. */
-#include "base/file.h"
+#include "attack_test.h"
 #include "made_embeddings.h"
 #include "plain_kernels.h"
 #include "share/reader.h"
-#include <sys/stat.h>
 
 #include "test_context.h"
 

@@ -1,9 +1,6 @@
 /* Tests audits by samples: of mechanisms with known epsilon, of the same with faults found in public code, and
  * without any privacy loss.  Seeds are fixed; comments state the false-alarm rates that are not zero. */
-#include "support.h"
-
-#include <nvdp/audit.h>
-#include <nvdp/rdp.h>
+#include "attack_test.h"
 
 #include "test_context.h"
 

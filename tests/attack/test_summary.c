@@ -1,10 +1,8 @@
 /* Summaries under attack: audits of their mechanism beside the proven curve, and guesses about one row beside theorem 2. */
-#include "attack/attack.h"
 #include "attack/summary.h"
-#include "tiny_task.h"
+#include "attack_test.h"
 
 #include <gsl/gsl_cdf.h>
-#include <nvdp/summary.h>
 
 #include "test_context.h"
 

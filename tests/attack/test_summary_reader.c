@@ -1,13 +1,8 @@
 /* Tests readers of summaries: their weights, their scores on plain embeddings, predictions, and files that are refused. */
-#include "base/file.h"
-#include "base/own.h"
+#include "attack_test.h"
 #include "changed_file.h"
-#include "encoder/checkpoint.h"
-#include "share/release.h"
 #include "share/summarize.h"
-#include "tiny_task.h"
 #include "train/linear.h"
-#include <nvdp/summary.h>
 
 enum { DIM = 16, WIDE = DIM + 3, ROUNDS = 30 };
 

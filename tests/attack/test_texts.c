@@ -1,18 +1,7 @@
 /* Tests attackers that learn from public texts: on a mechanism with a known answer, then on a trained run, each
  * without noise, with noise, and with nothing observed.  Seeds are fixed. */
-#include "attack/attack.h"
-#include "attack/pair.h"
-#include "attack/texts.h"
+#include "attack_test.h"
 #include "rdp/pairs.h"
-#include "text/dataset.h"
-#include "text/tokenizer.h"
-#include "tiny_task.h"
-#include "toy_corpus.h"
-
-#include <nvdp/attack.h>
-#include <nvdp/guess.h>
-#include <nvdp/share.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

@@ -3,9 +3,6 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 #include "test_context.h"
 
 struct row {

@@ -2,9 +2,6 @@
 #include "base/cache.h"
 #include "support.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "test_context.h"
 
 static char folder[512];

@@ -1,8 +1,6 @@
 /* Contexts: errors, threads, log, cancellation, clock. */
-#include "base/base.h"
 #include "support.h"
 
-#include <errno.h>
 #include <omp.h>
 #include <sched.h>
 

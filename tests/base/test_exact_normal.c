@@ -3,8 +3,6 @@
 #include "base/exact_normal.h"
 #include "support.h"
 
-#include <time.h>
-
 static const struct nvdp__noise SEEDED = {.seed = 20261122};
 static const struct nvdp__rounding_grid FINE = {-10, 32767};
 

@@ -1,9 +1,6 @@
 /* The process's age and memory, and the processor's name. */
-#include "base/base.h"
 
 #include "support.h"
-
-#include <time.h>
 
 Test(machine, age_grows_with_the_clock) {
     double before = nvdp__process_age();

@@ -1,5 +1,4 @@
 /* Allocation: overflow, growth, failures. */
-#include "base/base.h"
 #include "support.h"
 
 #include "test_context.h"

@@ -2,10 +2,6 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "test_context.h"
 
 /* Names a file in a folder whose name would be a pattern. */

@@ -1,8 +1,5 @@
 /* Progress reports: rates, times left, resumed work. */
-#include "base/base.h"
 #include "support.h"
-
-#include <time.h>
 
 #include "test_context.h"
 

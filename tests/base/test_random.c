@@ -1,6 +1,5 @@
 /* The statistical tests have fixed seeds. Each bound is stated with the chance that a correct
  * generator exceeds it ("false alarm") under a random seed, below 1e-4 each. */
-#include "base/random.h"
 #include "support.h"
 
 #include <float.h>

@@ -1,10 +1,7 @@
 /* Benchmarks: what they count, what they refuse; the numbers themselves are the machine's. */
 #include "bench/bench.h"
 #include "encoder/encoder.h"
-#include "support.h"
 #include "tiny_task.h"
-
-#include <jansson.h>
 
 #include "test_context.h"
 

@@ -2,8 +2,11 @@
 #ifndef NVDP_TESTS_DCHI_MADE_TABLES_H
 #define NVDP_TESTS_DCHI_MADE_TABLES_H
 
+#include "dchi/dchi.h"
+#include "dchi/token_options.h"
 #include "support.h"
 #include <nvdp/dchi.h>
+#include <nvdp/text_privacy.h>
 
 static inline struct nvdp_vectors *vectors_of(struct nvdp_context *ctx, size_t count, size_t dim,
                                               const double *rows) {

@@ -1,6 +1,5 @@
 /* Compares exact distributions and divergences with values computed elsewhere. */
 #include "made_tables.h"
-#include <nvdp/rdp.h>
 
 #include "test_context.h"
 

@@ -1,5 +1,4 @@
 /* Compares distances within a table and plausible deniability with explicit sums. */
-#include "dchi/dchi.h"
 #include "made_tables.h"
 
 #include "test_context.h"

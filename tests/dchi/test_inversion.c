@@ -1,6 +1,5 @@
 /* Compares token inversion with closed forms and golden values, and neighbors and sources with
  * brute force. */
-#include "dchi/dchi.h"
 #include "made_tables.h"
 
 #include "test_context.h"

@@ -1,8 +1,6 @@
 /* Large tables, which keep four bytes per number and compute the rest for each pass: the same results as those of small
  * tables, bit by bit, and little memory. */
-#include "dchi/dchi.h"
-#include "support.h"
-#include <nvdp/text_privacy.h>
+#include "made_tables.h"
 #include <sys/resource.h>
 
 #include "test_context.h"

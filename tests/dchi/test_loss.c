@@ -1,9 +1,7 @@
 /* Compares delta of epsilon and epsilon of delta with enumeration, a closed form, and draws of
  * the mechanism. */
-#include "dchi/dchi.h"
 #include "made_tables.h"
 #include "rdp/loss.h"
-#include <nvdp/privacy.h>
 
 #include "test_context.h"
 

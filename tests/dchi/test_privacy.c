@@ -1,7 +1,5 @@
 /* Compares every number for all pairs of texts under a mechanism with one pair at a time. */
-#include "dchi/token_options.h"
 #include "made_tables.h"
-#include <nvdp/text_privacy.h>
 
 static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
                                                const struct nvdp_config *config) {

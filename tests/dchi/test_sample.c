@@ -1,6 +1,4 @@
 /* Draws: their distributions, the nearest token against a search in double, and streams. */
-#include "base/random.h"
-#include "dchi/dchi.h"
 #include "made_tables.h"
 #include "noised_texts.h"
 #include <gsl/gsl_cdf.h>

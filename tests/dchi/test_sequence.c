@@ -1,9 +1,6 @@
 /* One noised vector per text: every pair against the closed form, bounds against pairs. */
-#include "dchi/dchi.h"
-#include "dchi/token_options.h"
+#include "made_tables.h"
 #include "noised_texts.h"
-#include "support.h"
-#include <nvdp/text_privacy.h>
 
 #include "test_context.h"
 

@@ -1,8 +1,5 @@
 /* Compares the encoder with bfloat16 products with the same encoder in float32. */
 #include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/row.h"
-#include "support.h"
 
 enum { TEXTS = 5, LONGEST = 150 };
 

@@ -1,10 +1,5 @@
 /* Reading and writing weights; randomly damaged directories. */
-#include "base/file.h"
 #include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/row.h"
-#include "encoder/safetensors.h"
-#include "support.h"
 
 #include "test_context.h"
 

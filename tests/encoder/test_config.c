@@ -1,8 +1,5 @@
 /* Reading and writing config.json. */
-#include "base/file.h"
-#include "encoder/checkpoint.h"
-#include "encoder/encoder.h"
-#include "support.h"
+#include "encoder.h"
 
 #include "test_context.h"
 

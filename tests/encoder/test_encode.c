@@ -1,16 +1,7 @@
 /* Plain encoding: the reference checkpoint's hidden states, and all kinds of invalid inputs. */
-#include "base/file.h"
+#include "encoder.h"
 #include "encoder/arrays_file.h"
-#include "encoder/checkpoint.h"
-#include "encoder/encode.h"
-#include "encoder/safetensors.h"
 #include "hdf5/hdf5.h"
-#include "support.h"
-#include "tensor_values.h"
-#include <nvdp/encoder.h>
-#include <nvdp/evaluate.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "test_context.h"

@@ -1,9 +1,5 @@
 /* The encoder's promises other than its numbers: packing, threads, buffers, dropout, memory. */
 #include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/encoder.h"
-#include "encoder/row.h"
-#include "support.h"
 
 #include "test_context.h"
 

@@ -4,15 +4,8 @@
  * Tolerance 1e-4 on norms: float32 adds 6e-8 per rounding, and a gradient passes through a few
  * hundred of them in sums of up to a hundred terms. The optimizer's trace feeds errors back for
  * 20 steps: 1e-3. */
-#include "base/file.h"
-#include "base/json.h"
 #include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/encoder.h"
-#include "encoder/row.h"
-#include "encoder/safetensors.h"
 #include "plain_kernels.h"
-#include "support.h"
 
 #include "test_context.h"
 

@@ -5,8 +5,6 @@
  * L(w - h u)) / 2h = <gradient, u>. float32 gives the loss to about 1e-7 and the step moves it
  * by about 1e-3, so 1e-4 of the gradient's norm is noise; the cubic term adds as much. */
 #include "encoder.h"
-#include "encoder/row.h"
-#include "support.h"
 
 static double dot(size_t n, const float *a, const float *b) {
     double sum = 0;

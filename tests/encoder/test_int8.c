@@ -1,11 +1,7 @@
 /* Compares the encoder with int8 products with the same encoder in float32. */
 #include "encoder.h"
-#include "encoder/row.h"
-#include "support.h"
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
-
-#include <nvdp/precision.h>
 
 enum { TEXTS = 4, LONGEST = 90 };
 static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 70};

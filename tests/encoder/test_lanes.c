@@ -1,10 +1,8 @@
 /* Compares threads that each take their own texts through the encoder with all threads on every
  * text. */
 #include "encoder.h"
-#include "support.h"
 #include "tensor/int8.h"
 
-#include <nvdp/precision.h>
 #include <pthread.h>
 
 enum { TEXTS = 7, LONGEST = 90 };

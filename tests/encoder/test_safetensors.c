@@ -1,8 +1,6 @@
 /* Reading safetensors: golden files, every check of the header, conversions. */
-#include "encoder/safetensors.h"
-#include "support.h"
+#include "encoder.h"
 #include "tensor/bf16.h"
-#include "tensor_values.h"
 
 #include "test_context.h"
 

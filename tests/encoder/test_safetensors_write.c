@@ -1,9 +1,5 @@
 /* Writing safetensors: written tensors are read back; invalid ones are refused. */
-#include "encoder/safetensors.h"
-#include "support.h"
-#include "tensor_values.h"
-
-#include <dirent.h>
+#include "encoder.h"
 
 #include "test_context.h"
 

@@ -1,16 +1,7 @@
 /* Tables of static embeddings: folders of sentence-transformers' StaticEmbedding and of Model2Vec, whose vectors must be those of
  * the definition. */
-#include "encoder/checkpoint.h"
-#include "encoder/encode.h"
-#include "encoder/row.h"
+#include "encoder.h"
 #include "model/model.h"
-#include "support.h"
-#include "text/dataset.h"
-#include "text/tokenizer.h"
-
-#include <nvdp/encoder.h>
-#include <nvdp/train.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

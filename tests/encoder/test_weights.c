@@ -1,12 +1,6 @@
 /* Weights in the files that people have: torch.save, shards, other formats; damaged and hostile
  * files. */
-#include "base/file.h"
-#include "base/json.h"
-#include "encoder/checkpoint.h"
-#include "encoder/safetensors.h"
-#include "support.h"
-
-#include <sys/stat.h>
+#include "encoder.h"
 
 #include "test_context.h"
 

@@ -1,6 +1,4 @@
 /* Reads any bytes as a config.json: a configuration that is read passes its checks. */
-#include "encoder/checkpoint.h"
-#include "encoder/encoder.h"
 #include "fuzz.h"
 
 nvdp_status fuzz_use(struct fuzz_input in) {

@@ -2,8 +2,6 @@
  * vocab.json and, after an empty line, merges.txt; otherwise merges.txt for a vocabulary of all
  * bytes and the merged pieces, then after an empty line a text and, after a tab, its pair. */
 #include "fuzz.h"
-#include "text/tokenizer.h"
-#include <string.h>
 #include <utf8proc.h>
 
 enum { MAX_LENGTH = 64 };

@@ -2,8 +2,6 @@
 #include "share/caller_vectors.h"
 #include "fuzz.h"
 
-#include <math.h>
-
 nvdp_status fuzz_use(struct fuzz_input in) {
     const struct nvdp__vector_names all = {.id = "ids", .label = "label", .person = "person"},
                                     none = {0};

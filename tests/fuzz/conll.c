@@ -1,6 +1,5 @@
 /* Reads any bytes as words and tags in columns. */
 #include "fuzz.h"
-#include "text/task.h"
 
 nvdp_status fuzz_use(struct fuzz_input in) {
     const char *start = (const char *)in.data;

@@ -1,7 +1,6 @@
 /* Reads and verifies any bytes as a file of embeddings. */
 #include "fuzz.h"
 #include "share/release.h"
-#include <nvdp/share.h>
 
 nvdp_status fuzz_use(struct fuzz_input in) {
     nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *embeddings = NULL;

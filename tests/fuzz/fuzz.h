@@ -4,11 +4,16 @@
 
 #include "base/base.h"
 #include "base/own.h"
+#include "encoder/checkpoint.h"
+#include "text/task.h"
+#include "text/tokenizer.h"
+#include <math.h>
 #include <nvdp/context.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

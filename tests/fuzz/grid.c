@@ -3,9 +3,6 @@
 #include "fuzz.h"
 #include "sweep/sweep.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void check(const struct sweep_grid *grid) {
     if (grid->count == 0) abort();
     for (size_t i = 0; i < grid->count; i++) {

@@ -1,7 +1,6 @@
 /* Opens any bytes as a ledger under a given key, for reading and for continuing. */
 #include "share/ledger.h"
 #include "fuzz.h"
-#include <sys/stat.h>
 
 nvdp_status fuzz_use(struct fuzz_input in) {
     static const char key[] = "nvdp-ledger-key/1 "

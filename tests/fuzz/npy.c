@@ -3,8 +3,6 @@
 #include "attack/audit.h"
 #include "fuzz.h"
 
-#include <math.h>
-
 nvdp_status fuzz_use(struct fuzz_input in) {
     size_t shape[2] = {0};
     nvdp__autofree double *value = NULL;

@@ -2,9 +2,6 @@
  * the vocabulary, and no word of the text may be unknown. */
 #include "text/plain_text.h"
 #include "fuzz.h"
-#include "text/tokenizer.h"
-
-#include <string.h>
 
 /* With a complete alphabet no word of the text may be unknown. */
 static void check_cover(const struct nvdp_tokenizer *tokenizer,

@@ -2,10 +2,6 @@
  * line. First come the inputs that no corpus needs to hold: no bytes, and every single byte. */
 #include "fuzz.h"
 
-#include <dirent.h>
-#include <string.h>
-#include <sys/stat.h>
-
 static size_t replayed;
 
 static void try_bytes(const uint8_t *bytes, size_t size) {

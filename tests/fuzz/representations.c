@@ -2,8 +2,6 @@
  * read to its end. */
 #include "text/representations.h"
 #include "fuzz.h"
-#include <math.h>
-#include <nvdp/sanitize.h>
 
 nvdp_status fuzz_use(struct fuzz_input in) {
     nvdp__autoptr(nvdp__representations_close) struct nvdp__representations *read = NULL;

@@ -1,10 +1,7 @@
 /* Reads any bytes after the header of seen_texts.bin: digests that are read can be compared and
  * written. The header is made for the bytes because otherwise its checksum would reject them. */
-#include "base/cache.h"
 #include "fuzz.h"
 #include "job/lineage.h"
-
-#include <string.h>
 
 static const char *const names[] = {"seen_texts.bin", NULL};
 

@@ -3,8 +3,6 @@
 #include "fuzz.h"
 #include "text/sentence_folder.h"
 
-#include <sys/stat.h>
-
 /* modules.json may name any folder for the pooling, including "p". */
 static const char *const names[] = {"modules.json",
                                     "p/config.json",

@@ -4,8 +4,6 @@
 #include "fuzz.h"
 #include "pretrain/examples.h"
 
-#include <string.h>
-
 enum { LENGTH = 12, TEXTS = 4 };
 static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nc\n";
 

@@ -2,7 +2,6 @@
  * empty line, then a text and, after a tab, its pair. */
 #include "text/tokenizer.h"
 #include "fuzz.h"
-#include <string.h>
 
 enum { LOWER_CASE = 1, STRIP_ACCENTS = 2, CHINESE = 4, HAS_PAIR = 8, LENGTH_SHIFT = 4 };
 

@@ -1,7 +1,6 @@
 /* Reads bytes as a cached data set: the first byte is the task, the rest is the file without its
  * header. */
 #include "fuzz.h"
-#include "text/dataset.h"
 
 enum { VOCABULARY = 100 };
 

@@ -1,5 +1,4 @@
 /* Opens any bytes as a file of torch.save: all tensors of an opened file are read to their last element. */
-#include "encoder/checkpoint.h"
 #include "fuzz.h"
 
 nvdp_status fuzz_use(struct fuzz_input in) {

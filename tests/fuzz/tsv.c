@@ -1,9 +1,6 @@
 /* Reads data sets from bytes: the first byte is the task, the second sets the use of labels and
  * whether bad rows are skipped; the rest is the file. */
 #include "fuzz.h"
-#include "text/dataset.h"
-#include "text/task.h"
-#include <math.h>
 
 enum { USES = 3, SKIP = 4, REGRESSION = 8, PAIR = 16, LABELS_FROM = 32, CSV = 64, JSONL = 128 };
 

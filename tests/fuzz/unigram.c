@@ -2,7 +2,6 @@
  * SentencePiece; otherwise a table of characters, then after its bytes, whose number is the next two
  * bytes, a text. */
 #include "fuzz.h"
-#include "text/tokenizer.h"
 
 enum { MAX_LENGTH = 64 };
 

@@ -1,7 +1,5 @@
 /* Reads any bytes as an index of shards beside two shards with the tensors a, b and c, d. If the
  * index is accepted, the tensors of the shards that it names are found. */
-#include "encoder/checkpoint.h"
-#include "encoder/safetensors.h"
 #include "fuzz.h"
 
 static const char *const names[] = {"model.safetensors.index.json", "1.safetensors",

@@ -3,9 +3,6 @@
 #include "fuzz.h"
 #include "text/vectors.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 nvdp_status fuzz_use(struct fuzz_input in) {
     nvdp__auto(nvdp__strings_release) struct nvdp__strings words = {0};
     nvdp__auto(nvdp__vector_rows_release) struct nvdp__vector_rows vectors = {0};

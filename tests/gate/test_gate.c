@@ -1,13 +1,9 @@
 /* Tests gates: wrong policies by line and key, numbers by path, and what passes for a run and a shared file. */
-#include "base/file.h"
 #include "gate/gate.h"
-#include "options/schema.h"
 #include "rdp/report.h"
 #include "share/ledger.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
-#include <nvdp.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

@@ -3,14 +3,9 @@
 #include "hdf5/hdf5.h"
 #include "support.h"
 
-#include <dirent.h>
 #include <glob.h>
 #include <hdf5.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "test_context.h"
 

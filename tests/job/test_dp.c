@@ -5,10 +5,6 @@
 #include "train/trainer.h"
 
 #include <ctype.h>
-#include <jansson.h>
-#include <nvdp/account.h>
-#include <nvdp/guarantee.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

@@ -2,8 +2,6 @@
 #include "job/job.h"
 #include "tests/support/support.h"
 
-#include <sys/stat.h>
-
 #include "test_context.h"
 
 enum { SIZE = 40, STEPS = 12 };

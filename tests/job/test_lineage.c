@@ -4,8 +4,6 @@
 #include "job/lineage.h"
 #include "tests/support/support.h"
 
-#include <sys/stat.h>
-
 #include "test_context.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -3,12 +3,7 @@
  * gradient ascent on hidden states that the encoder could never produce. No try may exceed the
  * bound. If the bound can be attained, gradient ascent must come close, which shows that the
  * search works. $NVDP_TRIES sets the number of tries (make long). Read run() first. */
-#include "encoder/checkpoint.h"
-#include "mechanism/mechanism.h"
-#include "model/model.h"
-#include "support.h"
-
-#include <nvdp.h>
+#include "model_test.h"
 
 enum { WIDTH = 16, LATENT = 6, LENGTH = 8, PIECES = 60, MAX_TOKENS = 2 * LENGTH };
 
@@ -53,8 +48,8 @@ static void set_lengths(struct attack *attack, int32_t first, int32_t second) {
     attack->set->offset[2] = single ? 2 : (size_t)(first + second);
 }
 
-static void open(struct attack *attack, enum nvdp_method method,
-                 const struct nvdp__nvib_config *config) {
+static void opened(struct attack *attack, enum nvdp_method method,
+                   const struct nvdp__nvib_config *config) {
     struct nvdp__model_info info = {.method = method, .max_length = LENGTH, .outputs = 2};
     *attack = (struct attack){.ctx = support_context(), .key = {3, 4}};
     struct nvdp_context *ctx = attack->ctx;
@@ -203,7 +198,7 @@ static void search_states(struct attack *attack, size_t count) {
 static void run(enum nvdp_method method, const struct nvdp__nvib_config *config,
                 enum nvdp_theorem theorem, double min_share) {
     struct attack attack;
-    open(&attack, method, config);
+    opened(&attack, method, config);
     cr_assert_eq(attack.proven.theorem, theorem, "%s", nvdp_method_name(method));
     search_texts(&attack, support_repeats("NVDP_TRIES", 200));
     search_states(&attack, support_repeats("NVDP_TRIES", 1200));
@@ -269,7 +264,7 @@ Test(certificate, none) {
         if (broken == 0) config.query = NVDP__QUERY_CLEAN;
         if (broken == 1) config.length_policy = NVDP_LENGTH_PUBLIC;
         if (broken == 2) config.clip.logvar_max = INFINITY;
-        open(&attack, NVDP_METHOD_NVDP, &config);
+        opened(&attack, NVDP_METHOD_NVDP, &config);
         cr_expect_eq(attack.proven.theorem, NVDP_THEOREM_NONE, "%d", broken);
     }
 }

@@ -1,11 +1,7 @@
 /* Tests frozen layers: the layers above train as if nothing were frozen, frozen weights stay
  * unchanged, and a text's states are the same in every batch. */
-#include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/row.h"
 #include "job/optimizer.h"
-#include "model/model.h"
-#include "support.h"
+#include "model_test.h"
 
 enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
 

@@ -1,11 +1,6 @@
 /* Tests a model on disk and in use: saving and loading restores it, and results depend only on
  * the texts. */
-#include "encoder/checkpoint.h"
-#include "mechanism/mechanism.h"
-#include "model/model.h"
-#include "support.h"
-
-#include <nvdp.h>
+#include "model_test.h"
 
 static const char vocabulary[] =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\nblue\nwarm\ncold\n";

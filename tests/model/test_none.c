@@ -1,9 +1,6 @@
 /* Tests the trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
-#include "encoder/checkpoint.h"
 #include "gradient.h"
-#include "mechanism/mechanism.h"
-#include "model/model.h"
-#include "support.h"
+#include "model_test.h"
 
 enum { WIDTH = 8, TEXTS = 2, TOKENS = 5 };
 

@@ -1,11 +1,6 @@
 /* Tests per-example gradients: norms and weighted sums must equal those of texts that are run
  * alone. */
-#include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/row.h"
-#include "mechanism/mechanism.h"
-#include "model/model.h"
-#include "support.h"
+#include "model_test.h"
 #include "tensor/per_example.h"
 
 enum { PIECES = 17, LAYERS = 2, TEXTS = 7, LONGEST = 40, WIDTH = 32 };

@@ -1,12 +1,6 @@
 /* Tests tasks with a class for each word: the head on the words' states, its loss and gradient. */
-#include "encoder/checkpoint.h"
-#include "model/model.h"
-#include "support.h"
-#include "tensor/ops.h"
-#include "text/dataset.h"
+#include "model_test.h"
 #include "text/task.h"
-
-#include <nvdp.h>
 
 static const char vocabulary[] =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\n##dish\nblue\nsea\nthe\n";

@@ -1,8 +1,6 @@
 /* Implements the fixture of the nvib tests. */
 #include "fixture.h"
 
-#include "support.h"
-
 struct nvdp__nvib_config fixture_config(size_t length) {
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length = length;

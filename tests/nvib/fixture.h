@@ -3,6 +3,7 @@
 #define NVDP_TESTS_NVIB_FIXTURE_H
 
 #include "nvib/nvib.h"
+#include "support.h"
 
 struct fixture {
     struct nvdp_context *ctx;

@@ -1,12 +1,8 @@
 /* Implements the reference: posteriors, clips, samples, the block, losses. */
 #include "reference.h"
 
-#include <criterion/criterion.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_psi.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static const double *tensor(const struct fixture *f, const double *theta, const char *prefix,
                             const char *suffix) {

@@ -1,6 +1,5 @@
 /* The clips keep their bounds for every input: huge, denormal and infinite numbers and NaN. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 
 enum { TEXTS = 60, LONGEST = 5, DIM = 19, ROWS = TEXTS * LONGEST, VALUES = ROWS * DIM };
 static const struct nvdp__device dev = {.threads = 2};

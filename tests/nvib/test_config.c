@@ -1,7 +1,6 @@
 /* The mechanism's configuration: defaults, derived values, refusals. */
 #include "encoder/checkpoint.h"
 #include "fixture.h"
-#include "support.h"
 
 #include "test_context.h"
 

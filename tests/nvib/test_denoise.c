@@ -1,6 +1,5 @@
 /* Denoising attention's bias and weights, and their gradients. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 
 enum { ROWS = 30, DIM = 13 };
 static const struct nvdp__device dev = {.threads = 2};

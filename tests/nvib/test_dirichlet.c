@@ -1,6 +1,5 @@
 /* The weights of a sample, and their gradient. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 
 /* Three texts of 4, 1 and 3 tokens; kappa rows per component; two padding components in the
  * first. */

@@ -1,8 +1,6 @@
 /* The implicit gradient of Gamma draws, and the draws themselves. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 #include <gsl/gsl_cdf.h>
-#include <jansson.h>
 
 #include "quantile_slope.inc"
 

@@ -1,6 +1,5 @@
 /* The vectors of a sample, and their gradient. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 
 enum { TEXTS = 2, DIM = 11, TOKENS = 3, ROWS = 12 };
 static int32_t offset[TEXTS + 1] = {0, 6, 12};

@@ -1,15 +1,14 @@
 /* Compares the layer, losses and all gradients with float64 values of independent code for the
  * same noise (golden/nvib_block.safetensors). Its loss pools u by the mean over the token rows
  * (neither the prior nor padding); LayerNorm's epsilon is 1e-12. */
-#include "encoder/safetensors.h"
 #include "fixture.h"
-#include "support.h"
 #include "tensor_values.h"
 
 enum { TEXTS = 3, LONGEST = 6, WIDTH = 16, TOKENS = 12, ROWS = 15 };
 static const int32_t lengths[TEXTS] = {6, 4, 2};
 
-static double *read(const struct nvdp__safetensors *golden, const char *name, size_t *count) {
+static double *read_tensor(const struct nvdp__safetensors *golden, const char *name,
+                           size_t *count) {
     const struct nvdp__tensor_info *info = nvdp__safetensors_find(golden, name);
     cr_assert_not_null(info, "no %s", name);
     double *values = support_keep(calloc(info->count, sizeof *values));
@@ -52,16 +51,16 @@ static struct run *start(enum nvdp_pool pool, double delta) {
     ok(nvdp__safetensors_open(run->f->ctx, path, &run->golden));
     for (size_t i = 0; i < run->f->params.count; i++) {
         size_t count;
-        const double *want = read(run->golden, run->f->params.entry[i].name, &count);
+        const double *want = read_tensor(run->golden, run->f->params.entry[i].name, &count);
         cr_assert_eq(count, run->f->params.entry[i].count);
         to_float(count, want, nvdp__value(&run->f->params, i));
     }
     double rows[ROWS * WIDTH];
-    pack(read(run->golden, "x", NULL), 0, WIDTH, rows);
+    pack(read_tensor(run->golden, "x", NULL), 0, WIDTH, rows);
     to_float(TOKENS * WIDTH, rows, run->f->hidden);
-    pack(read(run->golden, "eps", NULL), 1, WIDTH, rows);
+    pack(read_tensor(run->golden, "eps", NULL), 1, WIDTH, rows);
     to_float(ROWS * WIDTH, rows, run->eps);
-    pack(read(run->golden, "gamma", NULL), 1, 1, rows);
+    pack(read_tensor(run->golden, "gamma", NULL), 1, 1, rows);
     for (size_t r = 0; r < ROWS; r++)
         run->log_gamma[r] = (float)log(rows[r]);
     run->draw = (struct nvdp__draw){.eps = run->eps, .log_gamma = run->log_gamma};
@@ -77,9 +76,9 @@ Test(golden, sample) {
     struct nvdp__sample sample = fixture_sample(run->f);
     cr_assert_eq(sample.rows, ROWS);
     double rows[ROWS * WIDTH];
-    pack(read(run->golden, "out.z", NULL), 1, WIDTH, rows);
+    pack(read_tensor(run->golden, "out.z", NULL), 1, WIDTH, rows);
     cr_expect_lt(support_norm_error(ROWS * WIDTH, sample.z, rows), FORWARD);
-    pack(read(run->golden, "out.pi", NULL), 1, 1, rows);
+    pack(read_tensor(run->golden, "out.pi", NULL), 1, 1, rows);
     for (size_t r = 0; r < ROWS; r++)
         agrees(exp(sample.log_pi[r]), rows[r], FORWARD);
 }
@@ -87,8 +86,8 @@ Test(golden, sample) {
 /* Computes, for each pool, the pooled vectors that the golden rows u imply. */
 static void implied(struct run *run, enum nvdp_pool pool, double *pooled) {
     double u[ROWS * WIDTH], pi[ROWS];
-    pack(read(run->golden, "out.y", NULL), 1, WIDTH, u);
-    pack(read(run->golden, "out.pi", NULL), 1, 1, pi);
+    pack(read_tensor(run->golden, "out.y", NULL), 1, WIDTH, u);
+    pack(read_tensor(run->golden, "out.pi", NULL), 1, 1, pi);
     memset(pooled, 0, TEXTS * WIDTH * sizeof *pooled);
     size_t row = 0;
     for (size_t b = 0; b < TEXTS; b++) {
@@ -119,11 +118,11 @@ Test(golden, losses) {
         double loss_g[TEXTS], loss_d[TEXTS];
         fixture_losses(run->f, loss_g, loss_d);
         double want[TEXTS];
-        memcpy(want, read(run->golden, "out.kl_gaussian", NULL), sizeof want);
+        memcpy(want, read_tensor(run->golden, "out.kl_gaussian", NULL), sizeof want);
         for (size_t b = 0; b < TEXTS; b++)
             cr_expect_lt(support_relative(loss_g[b], want[b], 1e-3), FORWARD);
         const char *name = delta == 0 ? "out.kl_dirichlet_delta0" : "out.kl_dirichlet_delta1";
-        memcpy(want, read(run->golden, name, NULL), sizeof want);
+        memcpy(want, read_tensor(run->golden, name, NULL), sizeof want);
         for (size_t b = 0; b < TEXTS; b++)
             cr_expect_lt(support_relative(loss_d[b], want[b], 1e-3), FORWARD);
     }
@@ -141,7 +140,7 @@ static double gradient_error(size_t n, const float *got, const double *want) {
 /* loss = sum_b pooled_b . proj + 0.7 mean(L_G) + 0.3 mean(L_D) */
 Test(golden, gradients) {
     struct run *run = start(NVDP_POOL_MEAN, 1);
-    const double *proj = read(run->golden, "proj", NULL);
+    const double *proj = read_tensor(run->golden, "proj", NULL);
     float d_pooled[TEXTS * WIDTH];
     double loss = 0;
     for (size_t i = 0; i < TEXTS * WIDTH; i++) {
@@ -152,20 +151,20 @@ Test(golden, gradients) {
     fixture_losses(run->f, loss_g, loss_d);
     for (size_t b = 0; b < TEXTS; b++)
         loss += (0.7 * loss_g[b] + 0.3 * loss_d[b]) / TEXTS;
-    agrees(loss, *read(run->golden, "out.loss", NULL), FORWARD);
+    agrees(loss, *read_tensor(run->golden, "out.loss", NULL), FORWARD);
     fixture_backward(run->f, &(struct nvdp__penalty){0.7 / TEXTS, 0.3 / TEXTS, loss_g, loss_d},
                      d_pooled);
     double worst = 0;
     for (size_t i = 0; i < run->f->params.count; i++) {
         const char *name = support_path("grad.%s", run->f->params.entry[i].name);
-        const double *want = read(run->golden, name, NULL);
+        const double *want = read_tensor(run->golden, name, NULL);
         double error =
             gradient_error(run->f->params.entry[i].count, nvdp__grad(&run->f->params, i), want);
         worst = fmax(worst, error);
         cr_expect_lt(error, 1e-4, "%s: %g", name, error);
     }
     double rows[TOKENS * WIDTH];
-    pack(read(run->golden, "grad.x", NULL), 0, WIDTH, rows);
+    pack(read_tensor(run->golden, "grad.x", NULL), 0, WIDTH, rows);
     double error = support_norm_error(TOKENS * WIDTH, run->f->d_hidden, rows);
     cr_expect_lt(error, 1e-4);
     cr_log_info("worst relative gradient error: %.2g; x: %.2g", worst, error);

@@ -7,7 +7,6 @@
  * (floor 0.1: the key bias has gradient 0). */
 #include "gradient.h"
 #include "reference.h"
-#include "support.h"
 
 enum { WIDTH = 6, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 4};

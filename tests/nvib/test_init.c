@@ -3,7 +3,6 @@
 #include "encoder/row.h"
 #include "fixture.h"
 #include "flat_operations.h"
-#include "support.h"
 
 #include "test_context.h"
 

@@ -1,8 +1,6 @@
 /* For whole texts, the exact regularizer is the order-1 divergence of the privacy reports: of a
  * text's sample from that of an empty text with as many components. */
 #include "fixture.h"
-#include "support.h"
-#include <nvdp/rdp.h>
 
 enum { WIDTH = 8, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 5};

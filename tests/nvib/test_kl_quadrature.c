@@ -6,8 +6,7 @@
  * the sum of theirs. Vectors: coordinates are independent. For kappa > 1 every component's
  * weight is kappa weights of a_i/kappa and its vector kappa draws. All of them are shared, so
  * all count. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 #include <gsl/gsl_integration.h>
 #include <gsl/gsl_sf_gamma.h>
 

@@ -1,9 +1,7 @@
 /* Checks the two losses against independent values, integrals, averages over samples and
  * differences. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 #include <gsl/gsl_integration.h>
-#include <nvdp/rdp.h>
 
 #include "test_context.h"
 

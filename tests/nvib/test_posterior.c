@@ -1,6 +1,5 @@
 /* The quadratic projection and the clip set, against plain loops in double. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 
 enum { ROWS = 500, DIM = 77 }; /* enough for the loops to use threads */
 static const struct nvdp__device dev = {.threads = 2};

@@ -1,6 +1,5 @@
 /* The distribution of a release's weights. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 #include <gsl/gsl_cdf.h>
 
 static const struct nvdp__rounding_grid GRID = {-8, INT16_MAX};

@@ -1,6 +1,5 @@
 /* Samples and their streams. */
 #include "fixture.h"
-#include "support.h"
 
 enum { WIDTH = 20, HEADS = 2, INNER = 24, LENGTH = 7 };
 

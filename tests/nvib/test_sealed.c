@@ -1,6 +1,5 @@
 /* Only the sample passes the bottleneck. */
 #include "fixture.h"
-#include "support.h"
 
 enum { WIDTH = 24, HEADS = 3, INNER = 40, TEXTS = 3, LENGTH = 9 };
 static const int32_t lengths[TEXTS] = {5, 2, 9};

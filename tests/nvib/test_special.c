@@ -1,6 +1,5 @@
 /* Special functions against GSL and known values. */
-#include "nvib/nvib.h"
-#include "support.h"
+#include "fixture.h"
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_psi.h>
 

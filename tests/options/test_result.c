@@ -2,7 +2,6 @@
 #include "options/result.h"
 #include "support.h"
 
-#include <jansson.h>
 #include <nvdp.h>
 
 #include "test_context.h"

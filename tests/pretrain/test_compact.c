@@ -1,10 +1,5 @@
 /* Tests the model that ships, models/compact. */
-#include "pretrain/evaluate.h"
-#include "support.h"
-
-#include <nvdp/bert.h>
-#include <nvdp/pretrain.h>
-#include <sys/stat.h>
+#include "toy_corpus.h"
 
 #include "test_context.h"
 

@@ -2,9 +2,6 @@
  * found. */
 #include "toy_corpus.h"
 
-#include "support.h"
-#include <sys/stat.h>
-
 static const char no_key[] = "";
 
 static nvdp_status build(struct toy *toy, const char *text, const char *out) {

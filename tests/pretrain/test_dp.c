@@ -1,13 +1,9 @@
 /* Tests private pretraining: norms of single windows' gradients, including that of the tied
  * table, then whole runs. */
-#include "encoder/checkpoint.h"
 #include "killed.h"
-#include "pretrain/pretrainer.h"
-#include "tensor/per_example.h"
 #include "toy_corpus.h"
 
 #include <ctype.h>
-#include <jansson.h>
 
 #include "test_context.h"
 

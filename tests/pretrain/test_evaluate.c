@@ -1,11 +1,8 @@
 /* Tests evaluation: the masks depend only on text, length, share and seed, and another program
  * computes the same scores. */
-#include "encoder/safetensors.h"
 #include "toy_corpus.h"
 
-#include "support.h"
 #include "tensor_values.h"
-#include <sys/wait.h>
 
 #include "test_context.h"
 

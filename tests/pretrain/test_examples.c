@@ -1,7 +1,5 @@
 /* Tests windows and pairs: the text that they cover, their cuts, and the data on which they
  * depend. */
-#include "pretrain/examples.h"
-#include "support.h"
 #include "toy_corpus.h"
 
 static size_t document_of(const struct nvdp__corpus *corpus, uint64_t token) {

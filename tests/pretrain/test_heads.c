@@ -5,9 +5,8 @@
  * float32 gives the loss to about 1e-7 and the step changes it by about 1e-3, so 1e-4 of the
  * gradient's norm is noise; the cubic term adds as much. The word embeddings are used twice, at
  * the encoder's input and as the decoder. */
-#include "encoder/checkpoint.h"
 #include "plain_model.h"
-#include "support.h"
+#include "toy_corpus.h"
 
 enum { TEXTS = 3, LONGEST = 9, PIECES = 23, MASKED = 7 };
 

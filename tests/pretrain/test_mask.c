@@ -1,6 +1,4 @@
 /* Tests masks: their number, their places, and the tokens that replace the masked ones. */
-#include "pretrain/examples.h"
-#include "support.h"
 #include "toy_corpus.h"
 
 enum { LENGTH = 40 };

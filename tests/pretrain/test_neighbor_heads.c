@@ -1,12 +1,7 @@
 /* Tests the initial weights of pretrain/model.c: heads attend to the intended relative positions,
  * computed here in double. */
-#include "encoder/checkpoint.h"
 #include "encoder/row.h"
-#include "pretrain/model.h"
-#include "support.h"
-#include "tensor/tensor.h"
-
-#include <nvdp/bert.h>
+#include "toy_corpus.h"
 
 enum { D = 64, HEADS = 4, HEAD = D / HEADS, PIECES = 50, LONGEST = 40 };
 

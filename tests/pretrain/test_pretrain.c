@@ -1,12 +1,7 @@
 /* Tests whole pretraining runs on small generated texts. */
-#include "encoder/safetensors.h"
 #include "toy_corpus.h"
 
-#include "base/file.h"
-#include "base/json.h"
 #include "model/model.h"
-#include "support.h"
-#include <unistd.h>
 
 /* The words that follow from a subject are learned, far better than word frequencies (accuracy
  * about .12, the share of the most frequent word; perplexity about 25). */

@@ -1,14 +1,8 @@
 /* Tests privacy-adaptive pretraining: the privatized batch, its targets, whole runs. */
-#include "encoder/safetensors.h"
-#include "pretrain/model.h"
 #include "toy_corpus.h"
 
-#include "base/file.h"
-#include "base/json.h"
 #include "sanitize/sanitize.h"
-#include "support.h"
 #include <gsl/gsl_cdf.h>
-#include <unistd.h>
 
 enum { DIM = 6, TEXTS = 8, LENGTH = 24 };
 static const double SHARE = 0.3;

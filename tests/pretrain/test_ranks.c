@@ -1,7 +1,5 @@
 /* Tests that pretraining with several processes equals pretraining with one, up to the rounding
  * of sums in another order. */
-#include "base/ranks.h"
-#include "support.h"
 #include "threads.h"
 #include "toy_corpus.h"
 

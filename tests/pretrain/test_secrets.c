@@ -1,9 +1,5 @@
 /* Tests secrets: their file, and the places where batches contain them. */
-#include "pretrain/corpus.h"
-#include "support.h"
 #include "toy_corpus.h"
-
-#include <unistd.h>
 
 #include "test_context.h"
 

@@ -1,6 +1,5 @@
 /* Bayesian DP's cost and epsilon against golden values. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 #include "test_context.h"
 

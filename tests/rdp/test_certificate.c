@@ -1,10 +1,6 @@
 /* Certificates: closed forms, the largest divergences within bounds by brute force, conditions
  * one by one, and that nothing within the limits exceeds the proven bound. */
-#include "made_posteriors.h"
-#include "rdp/divergence.h"
-#include "rdp/report.h"
-
-#include <nvdp/certificate.h>
+#include "rdp_test.h"
 
 #include "test_context.h"
 

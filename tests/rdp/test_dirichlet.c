@@ -1,6 +1,5 @@
 /* The divergence of Dirichlets: golden values, quadrature, limits, identities. */
-#include "made_posteriors.h"
-#include <gsl/gsl_integration.h>
+#include "rdp_test.h"
 
 Test(dirichlet, golden) {
     json_t *root = support_golden_json("renyi_dirichlet.json");

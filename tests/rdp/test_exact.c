@@ -1,10 +1,8 @@
 /* The exact privacy loss: golden values, the closed form, identities between a pair's two
  * directions, samples. */
-#include "made_posteriors.h"
-#include "sampled_loss.h"
+#include "rdp_test.h"
 
 #include <gsl/gsl_sf_erf.h>
-#include <nvdp/privacy.h>
 
 #include "test_context.h"
 
@@ -14,7 +12,7 @@ struct pair {
     double mu[2][64], var[2][64], alpha[2][8];
 };
 
-static struct nvdp_exact *open(const struct pair *pair, int p, int times, int releases) {
+static struct nvdp_exact *opened(const struct pair *pair, int p, int times, int releases) {
     struct nvdp_exact *made = NULL;
     const int q = 1 - p;
     ok(nvdp_exact_create(ctx, pair->n, pair->mu[p], pair->var[p], pair->mu[q], pair->var[q], times,
@@ -35,7 +33,7 @@ static struct nvdp_exact *of_texts(const struct nvdp_posteriors *set, size_t p, 
     return support_keep(made);
 }
 
-static size_t read(const json_t *from, double *to) {
+static size_t read_numbers(const json_t *from, double *to) {
     for (size_t i = 0; json_is_array(from) && i < json_array_size(from); i++)
         to[i] = support_number(json_array_get(from, i));
     return json_is_array(from) ? json_array_size(from) : 0;
@@ -50,13 +48,14 @@ Test(exact, golden) {
         struct pair pair = {0};
         for (int s = 0; s < 2; s++) {
             const char side = "pq"[s];
-            pair.n = read(json_object_get(item, support_path("mu_%c", side)), pair.mu[s]);
-            read(json_object_get(item, support_path("sd_%c", side)), pair.var[s]);
-            pair.m = read(json_object_get(item, support_path("alpha_%c", side)), pair.alpha[s]);
+            pair.n = read_numbers(json_object_get(item, support_path("mu_%c", side)), pair.mu[s]);
+            read_numbers(json_object_get(item, support_path("sd_%c", side)), pair.var[s]);
+            pair.m =
+                read_numbers(json_object_get(item, support_path("alpha_%c", side)), pair.alpha[s]);
             for (size_t i = 0; i < pair.n; i++)
                 pair.var[s][i] *= pair.var[s][i];
         }
-        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
         const char *name = text_at(item, "name");
         const char *strip = text_at(item, "strip");
         if (strcmp(strip, "+inf") == 0)
@@ -82,7 +81,7 @@ Test(exact, gaussians_have_a_closed_form) {
         const double mu = mus[m];
         struct pair pair = {
             .n = 2, .mu = {{mu * .6 * 2, 1}, {0, 1 - mu * .8 * .5}}, .var = {{4, .25}, {4, .25}}};
-        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
         for (double z = -6; z <= 36; z += 1.5) {
             const double epsilon = mu * mu / 2 + z * mu;
             const double want = nvdp_gdp_delta(mu, epsilon);
@@ -142,7 +141,7 @@ Test(exact, both_directions_agree) {
             for (int round = 0; round < 3; round++) {
                 const struct pair pair =
                     random_pair(&stream, sizes[k][0], sizes[k][1], scales[l][0], scales[l][1]);
-                struct nvdp_exact *pq = open(&pair, 0, 1, 1), *qp = open(&pair, 1, 1, 1);
+                struct nvdp_exact *pq = opened(&pair, 0, 1, 1), *qp = opened(&pair, 1, 1, 1);
                 for (double epsilon = 0; epsilon < 30; epsilon = 2 * epsilon + .1) {
                     const struct nvdp_exact_point one = at(pq, -epsilon), two = at(qp, epsilon);
                     const double want = -expm1(-epsilon) + exp(-epsilon) * two.delta;
@@ -165,7 +164,7 @@ Test(exact, samples_agree) {
     for (int round = 0; round < 12; round++) {
         const struct pair pair =
             random_pair(&stream, 1 + (size_t)round, round % 3 == 0 ? 0 : 3, .4, .4);
-        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
         const struct drawn_pair drawn = {.n = pair.n,
                                          .m = pair.m,
                                          .mu = {pair.mu[0], pair.mu[1]},
@@ -189,7 +188,7 @@ Test(exact, epsilon_trade_off_and_gdp) {
     for (int round = 0; round < 8; round++) {
         const size_t m = round % 2 == 0 ? 0 : 4;
         const struct pair pair = random_pair(&stream, 20, m, .3 + .1 * round, .1);
-        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
         struct nvdp_exact_point point;
         double epsilon = 0, mu = 0, closest = INFINITY;
         for (size_t k = 0; k < sizeof deltas / sizeof *deltas; k++) {
@@ -232,7 +231,7 @@ Test(exact, repeats_and_texts) {
             wide.var[s][i] = pair.var[s][i % 4];
         }
     wide.n = 48;
-    struct nvdp_exact *a = open(&wide, 0, 1, 1), *b = open(&pair, 0, 6, 2);
+    struct nvdp_exact *a = opened(&wide, 0, 1, 1), *b = opened(&pair, 0, 6, 2);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
         agrees(at(a, epsilon).delta, at(b, epsilon).delta, 1e-12);
 
@@ -254,7 +253,7 @@ Test(exact, repeats_and_texts) {
         .var = {{exp(.1), exp(-.2), exp(.05), 1}, {exp(.2), exp(-.1), 1, 1}},
         .alpha = {{.6, .6, 1, 1, .75, .75, .2, .2}, {.6, .6, .35, .35, .2, .2, .2, .2}}};
     a = of_texts(set, 0, 1, 3);
-    b = open(&pair, 0, 2, 3);
+    b = opened(&pair, 0, 2, 3);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
         agrees(at(a, epsilon).delta, at(b, epsilon).delta, 1e-12);
     set->policy = NVDP_LENGTH_PUBLIC;
@@ -386,7 +385,7 @@ Test(exact, variances_that_are_far_larger) {
         for (int apart = 0; apart < 2; apart++) {
             const double r = ratios[i];
             const struct pair pair = {.n = 1, .mu = {{apart}, {0}}, .var = {{r}, {1}}};
-            struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+            struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
             for (int k = 0; k < 10; k++) {
                 const double epsilon = k < 5 ? epsilons[k] : r * pow(10, k - 8);
                 if (k >= 5 && epsilon < 600) continue;
@@ -411,7 +410,7 @@ Test(exact, many_variances_that_are_far_larger) {
                                       {1e24, 0.49867019166004545016},
                                       {1.03e24, 0.0014704948963856790839}};
     const struct pair pair = {.n = 1, .var = {{1e20}, {1}}};
-    struct nvdp_exact *exact = open(&pair, 0, 20000, 1);
+    struct nvdp_exact *exact = opened(&pair, 0, 20000, 1);
     for (size_t i = 0; i < 3; i++) {
         const double got = at(exact, wants[i][0]).delta;
         agrees(got, wants[i][1], 1e-11);
@@ -426,7 +425,7 @@ Test(exact, many_variances_that_are_far_larger) {
 Test(exact, variances_that_are_far_smaller) {
     for (double r = 1e5; r < 1e260; r *= 1e15) {
         const struct pair pair = {.n = 1, .var = {{1}, {r}}};
-        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
         struct nvdp_exact_point point;
         for (double root = 1e-3; root < 3; root *= 2) {
             const double t = root * sqrt(r), epsilon = log(r) / 2 - t * t * (1 - 1 / r) / 2;
@@ -463,7 +462,7 @@ Test(exact, pairs_that_are_very_near) {
     double value = 0;
     for (double mu = 1e-7; mu > 1e-140; mu *= mu > 1e-18 ? 0.3 : 1e-20) {
         const struct pair pair = {.n = 1, .mu = {{mu}, {0}}, .var = {{1}, {1}}};
-        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, 0, 1, 1);
         for (double z = -3; z < 6; z += 0.5) {
             const double got = at(exact, z * mu).delta, want = nvdp_gdp_delta(mu, z * mu);
             agrees(got, want, 1e-10, "%g %g", mu, z);
@@ -483,7 +482,7 @@ Test(exact, pairs_that_are_very_near) {
     const double ulp = 0x1p-52, want = ulp * exp(-0.5) / sqrt(2 * M_PI);
     for (int side = 0; side < 2; side++) {
         const struct pair pair = {.n = 1, .var = {{1 + ulp}, {1}}};
-        struct nvdp_exact *exact = open(&pair, side, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, side, 1, 1);
         agrees(at(exact, 0).delta, want, 1e-10);
         cr_expect_eq(at(exact, 1).delta, 0);
         ok(nvdp_exact_trade_off(ctx, exact, 0.01, &point));
@@ -504,7 +503,7 @@ Test(exact, epsilons_where_false_positives_underflow) {
         .alpha = {{0.43819950097687776, 0.4898195681830856, 2.2735692293580256},
                   {0.6669635764912012, 0.3995326785576161, 0.37705571703158425}}};
     for (int side = 0; side < 2; side++) {
-        struct nvdp_exact *exact = open(&pair, side, 1, 1);
+        struct nvdp_exact *exact = opened(&pair, side, 1, 1);
         for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++) {
             double epsilon = 0, mu = 0;
             ok(nvdp_exact_epsilon(ctx, exact, deltas[i], &epsilon));
@@ -537,7 +536,7 @@ Test(exact, curve) {
                                  {.n = 1, .var = {{1}, {4}}},  /* no loss is above log 2 */
                                  {.n = 1, .var = {{1}, {1}}}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        struct nvdp_exact *exact = open(&pairs[k], 0, 1, 1);
+        struct nvdp_exact *exact = opened(&pairs[k], 0, 1, 1);
         for (size_t i = 0; i < COUNT; i++)
             epsilon[i] = 30 - 40. * (double)i / COUNT;
         ok(nvdp_exact_curve(ctx, exact, COUNT, epsilon, curve));
@@ -560,7 +559,7 @@ Test(exact, edges) {
     struct nvdp_exact_point point;
     const struct pair same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
     double value = 1;
-    struct nvdp_exact *exact = open(&same, 0, 1, 1); /* the two distributions are equal */
+    struct nvdp_exact *exact = opened(&same, 0, 1, 1); /* the two distributions are equal */
     cr_expect_eq(at(exact, 0).delta, 0);
     near(at(exact, -1).delta, -expm1(-1), 1e-15);
     near(at(exact, -7e-16).delta, 7e-16, 1e-25);
@@ -573,7 +572,7 @@ Test(exact, edges) {
     cr_expect_eq(nvdp_exact_trade_off(ctx, exact, 1, &point), NVDP_ERR_ARGUMENT);
     /* N(0, 1) against N(0, 4): no loss is above log 2 */
     const struct pair narrow = {.n = 1, .var = {{1}, {4}}};
-    exact = open(&narrow, 0, 1, 1);
+    exact = opened(&narrow, 0, 1, 1);
     cr_expect(isinf(nvdp_exact_moment_limit(exact)));
     cr_expect_gt(at(exact, .69).delta, 0);
     cr_expect_eq(at(exact, .7).delta, 0);

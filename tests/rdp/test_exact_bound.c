@@ -1,10 +1,7 @@
 /* The exact loss where double precision lacks digits: pairs that are nearly the same, pairs whose
  * integral doubles cannot hold and that get a bound, and pairs of every kind at random. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
-#include "sampled_loss.h"
+#include "rdp_test.h"
 
-#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 
 #include "test_context.h"

@@ -1,6 +1,5 @@
 /* Compares the forms of one block with the plain one, with the vectors of every width. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 enum { WIDE = NVDP__CHUNK, WIDTHS = 3 };
 static const int widths[WIDTHS] = {2, 4, 8};

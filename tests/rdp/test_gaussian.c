@@ -1,6 +1,5 @@
 /* The divergence of Gaussians: golden values, quadrature, limits, identities. */
-#include "made_posteriors.h"
-#include <gsl/gsl_integration.h>
+#include "rdp_test.h"
 
 /* The golden values were computed in double by the printed formula, whose division by l - 1
  * loses up to 1e-13 at order 1.01; ours keeps all digits. */

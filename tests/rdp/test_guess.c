@@ -1,10 +1,5 @@
 /* The guess bound: golden values, references, simulated attackers and discrete mechanisms. */
-#include "made_posteriors.h"
-#include "rdp/report.h"
-#include "support.h"
-
-#include <nvdp/guess.h>
-#include <nvdp/rdp.h>
+#include "rdp_test.h"
 
 #include "test_context.h"
 

@@ -1,6 +1,5 @@
 /* The causes of infinite divergences: against the plain divergences, and by hand. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 static const struct made_texts wild = {
     30, 3, 3, 0.6, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};

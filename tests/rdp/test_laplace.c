@@ -1,7 +1,6 @@
 /* Laplace distributions in R^d: their divergence against closed forms, golden values and
  * integrals. */
-#include "support.h"
-#include <nvdp/rdp.h>
+#include "rdp_test.h"
 
 /* d = 1: Mironov 2017, Proposition 6, with limits for orders 1 and infinity. */
 Test(laplace, one_dimension) {

@@ -1,6 +1,5 @@
 /* The report of a set of posteriors against plain divergences, and its text. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 #include "test_context.h"
 

@@ -1,6 +1,5 @@
 /* All pairs of a set against the plain divergences; their statistics and options. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 #include "test_context.h"
 

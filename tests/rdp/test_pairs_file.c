@@ -1,7 +1,5 @@
 /* Files of divergences name which text is P and which Q. */
-#include "hdf5/hdf5.h"
-#include "rdp/pairs.h"
-#include "support.h"
+#include "rdp_test.h"
 
 #include "test_context.h"
 

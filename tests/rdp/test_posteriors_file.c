@@ -1,8 +1,5 @@
 /* Files of posteriors: round trips, faults, files of h5py. */
-#include "hdf5/hdf5.h"
-#include "support.h"
-#include <nvdp/posteriors.h>
-#include <unistd.h>
+#include "rdp_test.h"
 
 #include "test_context.h"
 

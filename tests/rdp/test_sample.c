@@ -1,6 +1,5 @@
 /* The divergence of two texts' samples: golden values, padding, directions. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 #include "test_context.h"
 

@@ -1,8 +1,6 @@
 /* Compares statistics from drawn pairs with those of all pairs, and tests the intervals by
  * themselves. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
-#include <gsl/gsl_cdf.h>
+#include "rdp_test.h"
 
 #include "test_context.h"
 

@@ -1,6 +1,5 @@
 /* Compares the largest divergence by bounds with all pairs. */
-#include "made_posteriors.h"
-#include "rdp/pairs.h"
+#include "rdp_test.h"
 
 #include "test_context.h"
 

@@ -1,11 +1,7 @@
 /* The certificate per word: its bound against an exhaustive search over texts, and its numbers. */
 #include "base/sentence.h"
-#include "rdp/report.h"
 #include "rdp/word.h"
-#include "support.h"
-
-#include <nvdp/certificate.h>
-#include <nvdp/rdp.h>
+#include "rdp_test.h"
 
 #include "test_context.h"
 

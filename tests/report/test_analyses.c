@@ -2,9 +2,6 @@
  * planted secrets and attacks. */
 #include "made_runs.h"
 
-#include "report/parts.h"
-#include <sys/stat.h>
-
 #include "test_context.h"
 
 static void analysis(const char *folder, const char *file, const char *kind, const char *mechanism,

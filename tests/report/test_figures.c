@@ -1,10 +1,6 @@
 /* Tests of figures: their scripts and data, the HTML page, and missing or failing gnuplot. */
 #include "made_runs.h"
 
-#include "report/parts.h"
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "test_context.h"
 
 static const struct made_run runs[] = {

@@ -1,8 +1,5 @@
 /* Tests of reading runs, grouping them, and selecting settings. */
-#include "base/sentence.h"
 #include "made_runs.h"
-
-#include <nvdp/guess.h>
 
 #include "test_context.h"
 

@@ -2,8 +2,6 @@
 #include "report/parts.h"
 #include "support.h"
 
-#include <nvdp/train.h>
-
 #include "test_context.h"
 
 /* Returns true for options that have their own columns in every table. */

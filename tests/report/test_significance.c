@@ -2,9 +2,6 @@
 #include "report/parts.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-
 /* Student's own data (1908): hours of sleep gained with two drugs by ten patients. R's t.test(paired) prints t =
  * -4.0621, df = 9, p = 0.002833, interval -2.4598858 to -0.7001142, mean -1.58. sd is sqrt(13.616/9), by hand. */
 Test(significance, students_sleep) {

@@ -1,8 +1,6 @@
 /* Tests of the tables' exact texts. */
 #include "made_runs.h"
 
-#include "report/parts.h"
-
 #include "test_context.h"
 
 /* Two seeds of most methods; one of vtdp, whose divergences are infinite; a tie for the best score. */

@@ -2,7 +2,19 @@
 #ifndef NVDP_TESTS_SHARE_FIXTURE_H
 #define NVDP_TESTS_SHARE_FIXTURE_H
 
+#include "base/f16.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/sentence.h"
+#include "encoder/safetensors.h"
+#include "made_embeddings.h"
+#include "model/model.h"
+#include "rdp/pairs.h"
+#include "share/export.h"
+#include "share/ledger.h"
+#include "share/statement.h"
 #include "support.h"
+#include "tiny_task.h"
 #include <nvdp.h>
 
 /* Verifies a file or folder, with the expected sender's key unless it is NULL. */

@@ -1,11 +1,6 @@
 /* Tests the descriptions of everything that the program reads and writes. */
 #include "encoder/checkpoint.h"
-#include "encoder/safetensors.h"
 #include "fixture.h"
-#include "made_embeddings.h"
-#include <jansson.h>
-#include <nvdp/share.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

@@ -1,11 +1,6 @@
 /* Tests texts that stand several times in an export: what they cost is said, and beyond the run's budget they are
  * refused, before anything is drawn. */
-#include "base/base.h"
-#include "base/file.h"
 #include "fixture.h"
-#include "tiny_task.h"
-#include <jansson.h>
-#include <nvdp.h>
 
 struct bench {
     struct nvdp_context *ctx;

@@ -1,7 +1,5 @@
 /* Tests the reader of embeddings/1 and /2 with valid and damaged files written by the tests. */
-#include "base/f16.h"
-#include "made_embeddings.h"
-#include <nvdp/share.h>
+#include "fixture.h"
 
 #include "test_context.h"
 

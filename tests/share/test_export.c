@@ -1,19 +1,8 @@
 /* Tests exports: the contents of a file, the data that must not be in it, and the refusals. */
-#include "base/file.h"
-#include "base/json.h"
-#include "encoder/safetensors.h"
 #include "fixture.h"
-#include "made_embeddings.h"
-#include "model/model.h"
 #include "rdp/report.h"
 #include "share/reader.h"
-#include "share/statement.h"
-#include "train/run.h"
-#include <nvdp/certificate.h>
-#include <nvdp/guarantee.h>
 #include <regex.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "test_context.h"
 

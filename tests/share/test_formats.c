@@ -1,11 +1,5 @@
 /* Tests exports as safetensors and Parquet, and dataset cards: they have the values and words of the HDF5 form. */
-#include "base/file.h"
-#include "encoder/safetensors.h"
-#include "made_embeddings.h"
-#include "share/release.h"
-#include "tiny_task.h"
-#include <nvdp.h>
-#include <sys/wait.h>
+#include "fixture.h"
 
 enum { KINDS = 3 };
 static const struct run_choice choices[KINDS] = {

@@ -1,8 +1,5 @@
 /* Tests exports of models without weights: one vector per text, or one per token. */
-#include "base/f16.h"
 #include "fixture.h"
-#include "made_embeddings.h"
-#include "rdp/pairs.h"
 
 #include "test_context.h"
 

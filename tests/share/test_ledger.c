@@ -1,21 +1,7 @@
 /* Tests the ledger: its counts, its refusals, and that no death of a process hides a sample. */
-#include "base/file.h"
-#include "base/sentence.h"
 #include "fixture.h"
-#include "share/ledger.h"
-#include "tiny_task.h"
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
-#include <nvdp.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /* --- the file alone --- */
 

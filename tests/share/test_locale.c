@@ -1,7 +1,5 @@
 /* Tests that numbers have a decimal point in any locale of the calling program. */
-#include "dchi/dchi.h"
 #include "fixture.h"
-#include "tiny_task.h"
 
 #include <locale.h>
 

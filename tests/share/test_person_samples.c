@@ -1,9 +1,5 @@
 /* One sample per person: its mean, what the file states, the ledger, refusals, and changes that nvdp verify finds. */
-#include "base/file.h"
 #include "fixture.h"
-#include "share/export.h"
-#include "share/release.h"
-#include "tiny_task.h"
 
 enum { ROWS = 40, WIDTH = 16, PERSONS = 4 + 2 * ROWS / 8 };
 

@@ -1,13 +1,5 @@
 /* Tests the ledger by person and by receiver, against the closed forms of Gaussian composition. */
-#include "base/file.h"
 #include "fixture.h"
-#include "share/ledger.h"
-#include "tiny_task.h"
-#include <nvdp.h>
-#include <sodium.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 struct book {
     struct nvdp_context *ctx;

@@ -1,10 +1,5 @@
 /* Tests the sampler: the mechanism's streams and layout, the right distribution, the right grid. */
-#include "base/f16.h"
-#include "made_embeddings.h"
-#include "model/model.h"
-#include "rdp/pairs.h"
-#include "share/sampler.h"
-#include "text/batch.h"
+#include "fixture.h"
 #include <float.h>
 
 #include "test_context.h"

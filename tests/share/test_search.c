@@ -1,14 +1,6 @@
 /* An encoder's own embedding, released without training, and searched: the file, the estimates, the refusals. */
 #include "attack/texts.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "fixture.h"
-#include "share/release.h"
-#include "tiny_task.h"
-#include <nvdp/encoder.h>
-#include <nvdp/search.h>
-
-#include <unistd.h>
 
 extern const struct nvdp__attack nvdp__attack_row_bag;
 

@@ -1,13 +1,8 @@
 /* Summaries of a collection: what the file holds, that its noise and claims are those of the options, the ledger, refusals, and
  * changes that nvdp verify finds. */
-#include "base/file.h"
-#include "base/json.h"
 #include "changed_file.h"
-#include "share/export.h"
-#include "share/release.h"
+#include "fixture.h"
 #include "share/summarize.h"
-#include "tiny_task.h"
-#include <nvdp/summary.h>
 
 struct place {
     struct nvdp_context *ctx;

@@ -1,13 +1,6 @@
 /* Vectors that another program computed: the files, that a release of them is the release of the texts, ids and persons in the
  * ledger, what the file states, and refusals. */
-#include "base/file.h"
-#include "encoder/safetensors.h"
 #include "fixture.h"
-#include "share/caller_vectors.h"
-#include "share/export.h"
-#include "tiny_task.h"
-#include <nvdp/search.h>
-#include <nvdp/summary.h>
 
 #include "test_context.h"
 

@@ -1,19 +1,8 @@
 /* Tests the verification of shared files: unchanged exports pass, and one changed value fails. */
-#include "base/file.h"
-#include "base/random.h"
-#include "base/sentence.h"
 #include "fixture.h"
-#include "hdf5/hdf5.h"
-#include "made_embeddings.h"
-#include "share/release.h"
-#include "share/statement.h"
 #include "share/verify.h"
 #include <gsl/gsl_cdf.h>
 #include <hdf5.h>
-#include <nvdp.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "test_context.h"
 

@@ -1,13 +1,7 @@
 /* A run of method word from training to a verified file: what is stated per word. */
-#include "base/sentence.h"
 #include "fixture.h"
-#include "share/statement.h"
-#include "tiny_task.h"
 
 #include <hdf5.h>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "test_context.h"
 

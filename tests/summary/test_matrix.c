@@ -1,11 +1,9 @@
 /* The matrix of a summary: integers and their bounds, the exact sum, the noise, guesses. */
 #include "base/array.h"
-#include "base/own.h"
 #include "summary/summary.h"
 #include "support.h"
 
 #include <gsl/gsl_cdf.h>
-#include <nvdp/rdp.h>
 
 static struct nvdp__summary plan(size_t units, size_t dim, size_t answers, double epsilon) {
     struct nvdp__summary of;

@@ -1,6 +1,5 @@
 /* Tests what a receiver computes: moments without noise are those of the rows, noise leaves possible ones, readers find the
  * answer, synthetic rows have the moments. */
-#include "base/own.h"
 #include "summary/summary.h"
 #include "support.h"
 

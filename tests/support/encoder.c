@@ -1,14 +1,9 @@
 /* An encoder with pooler and classifier for tests (encoder.h): creation, batches, passes, and
  * comparison with expected values. */
 #include "encoder.h"
-#include "encoder/safetensors.h"
 
-#include "encoder/checkpoint.h"
-#include "encoder/row.h"
 #include "flat_operations.h"
 #include "plain_encoder.h"
-#include "support.h"
-#include "tensor_values.h"
 
 struct nvdp_bert_config encoder_config(void) {
     struct nvdp_bert_config config = nvdp__bert_config_default();

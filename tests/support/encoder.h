@@ -2,8 +2,15 @@
 #ifndef NVDP_TESTS_SUPPORT_ENCODER_H
 #define NVDP_TESTS_SUPPORT_ENCODER_H
 
+#include "base/file.h"
+#include "base/json.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encode.h"
 #include "encoder/encoder.h"
+#include "encoder/row.h"
 #include "encoder/safetensors.h"
+#include "support.h"
+#include "tensor_values.h"
 
 struct encoder {
     struct nvdp_context *ctx;

@@ -6,10 +6,6 @@
 
 #include "base/cache.h"
 #include "base/file.h"
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { MAX_STEPS = 1000, PATH = 512, LONGER = PATH + 64 };
 

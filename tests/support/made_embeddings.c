@@ -2,11 +2,6 @@
  * label, the columns, the attributes, and signatures of the present and of older versions. */
 #include "made_embeddings.h"
 
-#include "base/random.h"
-#include "share/release.h"
-#include "share/sampler.h"
-#include <sodium.h>
-
 struct made_embeddings made_embeddings_default(void) {
     return (struct made_embeddings){.texts = 300,
                                     .samples = 1,

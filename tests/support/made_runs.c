@@ -2,8 +2,6 @@
  * run, in the order run.json, result.json, privacy.json, then reports over them. */
 #include "made_runs.h"
 
-#include <sys/stat.h>
-
 const char *made_folder(const char *folder) {
     const char *path = support_scratch_path(folder);
     mkdir(path, 0777);

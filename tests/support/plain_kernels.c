@@ -6,7 +6,6 @@
 #include "tensor/kernels.h"
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 
 void plain_dense_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                          struct nvdp__tensor x, struct nvdp__tensor y) {

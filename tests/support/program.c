@@ -3,11 +3,6 @@
 #include "program.h"
 #include "encoder/checkpoint.h"
 
-#include <nvdp/bert.h>
-#include <stdarg.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
 /* Runs `program` followed by the formatted arguments. */
 static struct outcome run(const char *program, const char *format, va_list args) {
     nvdp__autofree char *line = NULL, *command = NULL;

@@ -2,7 +2,9 @@
 #ifndef NVDP_TESTS_SUPPORT_PROGRAM_H
 #define NVDP_TESTS_SUPPORT_PROGRAM_H
 
+#include "base/file.h"
 #include "support.h"
+#include <nvdp.h>
 
 #include <jansson.h>
 

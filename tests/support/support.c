@@ -2,21 +2,15 @@
  * numbers. */
 #include "support.h"
 
-#include "base/base.h"
 #include "options/schema.h"
 #include "tensor/bf16.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <locale.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { PATH_SIZE = 4096 };
 

@@ -1,19 +1,27 @@
 /* Helpers for all tests: contexts, reference data, scratch directories, files, numbers. The result of a helper lives
- * until the test's process ends (support_keep). It includes the headers of C's library that most tests need. */
+ * until the test's process ends (support_keep). It includes the headers of C's library and of POSIX that most tests need. */
 #ifndef NVDP_TESTS_SUPPORT_SUPPORT_H
 #define NVDP_TESTS_SUPPORT_SUPPORT_H
 
 #include "base/own.h"
 #include "base/random.h"
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <nvdp/config.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 struct nvdp__schema;
 

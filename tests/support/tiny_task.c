@@ -3,9 +3,6 @@
 #include "tiny_task.h"
 
 #include "encoder/checkpoint.h"
-#include "support.h"
-
-#include <sys/stat.h>
 
 /* --- texts and vocabulary --- */
 

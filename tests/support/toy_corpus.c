@@ -2,11 +2,6 @@
  * words or phrases that follow from its subject. */
 #include "toy_corpus.h"
 
-#include "base/file.h"
-#include "base/random.h"
-#include "support.h"
-#include <nvdp/pretrain.h>
-
 /* Subjects, each with the verb and the place that follow from it. */
 static const char *const subjects[] = {"the cat", "a dog", "our bird", "this fish", "one horse"};
 static const char *const verbs[] = {"sat", "barked", "sang", "swam", "galloped"};

@@ -2,7 +2,14 @@
 #ifndef NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 #define NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 
+#include "base/file.h"
+#include "base/json.h"
+#include "encoder/checkpoint.h"
+#include "encoder/safetensors.h"
+#include "pretrain/examples.h"
+#include "pretrain/model.h"
 #include "pretrain/pretrainer.h"
+#include "support.h"
 
 struct toy {
     struct nvdp_context *ctx;

@@ -3,7 +3,6 @@
 #include "sweep/sweep.h"
 
 #include <limits.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

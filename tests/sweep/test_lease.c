@@ -3,13 +3,6 @@
 #include "support.h"
 #include "sweep/sweep.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 static const double TIMEOUT = 60;
 
 static const char *sweep_directory(void) {

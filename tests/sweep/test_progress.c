@@ -2,8 +2,6 @@
 #include "support.h"
 #include "sweep/sweep.h"
 
-#include <sys/stat.h>
-
 static const struct sweep_run_progress unknown = {
     .rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
 

@@ -1,17 +1,8 @@
 /* Tests of whole sweeps on a tiny task: every run is done once, with any number of workers and after kills. */
-#include "support.h"
 #include "sweep/sweep.h"
 #include "tiny_task.h"
 
-#include <dirent.h>
-#include <jansson.h>
 #include <omp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Writes a grid of the tiny task with these additional members, in single quotes. Returns its path. */
 static const char *write_grid(const struct task *task, const char *members) {

@@ -1,6 +1,5 @@
 /* Devices, arrays and comparisons for the tests of bfloat16 operations. */
 #include "bf16_test.h"
-#include "tensor/bf16.h"
 
 #include <omp.h>
 

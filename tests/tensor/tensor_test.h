@@ -6,6 +6,11 @@
 #include "plain_kernels.h"
 #include "reference_kernels.h"
 #include "support.h"
+#include "tensor/bf16.h"
+#include "tensor/int8.h"
+#include "tensor/kernels.h"
+#include "tensor/tensor.h"
+#include "tensor/vector.h"
 
 enum { FAST_ONE, FAST_TWO, PLAIN, DEVICES };
 /* The fast kernels on one thread and on two, and the plain reference; ctx NULL. */

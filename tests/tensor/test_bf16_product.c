@@ -1,6 +1,5 @@
 /* Small bfloat16 products of every unit, and their packing, against plain loops. */
 #include "bf16_test.h"
-#include "tensor/bf16.h"
 
 /* Packs two elements into a word, the first in the lower half. */
 static uint32_t word(nvdp__bf16 first, nvdp__bf16 second) {

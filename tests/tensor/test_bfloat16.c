@@ -1,6 +1,5 @@
 /* Conversions between float and bfloat16, one number at a time and by rows. */
 #include "bf16_test.h"
-#include "tensor/kernels.h"
 
 static bool is_nan(uint32_t bits) {
     return (bits & 0x7fffffffu) > 0x7f800000u;

@@ -1,7 +1,5 @@
 /* Products of small integers (byte_product.c) against plain loops, with the largest sums. */
-#include "tensor/int8.h"
-#include <criterion/criterion.h>
-#include <stdlib.h>
+#include "tensor_test.h"
 
 enum { ROWS = 32, POINTS = NVDP__BYTE_POINTS, WIDEST = 300 };
 

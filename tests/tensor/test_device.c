@@ -1,8 +1,5 @@
 /* Devices: their precision, notices, and threads. */
-#include "base/base.h"
 #include "bf16_test.h"
-#include "support.h"
-#include "tensor/bf16.h"
 
 #include <omp.h>
 

@@ -3,7 +3,6 @@
 #include "tensor/few_rows.c"
 #undef nvdp__few_rows_forward
 
-#include "tensor/ops.h"
 #include "tensor_test.h"
 
 #ifdef __x86_64__

@@ -1,6 +1,5 @@
 /* Compares the fast elementary functions with libm in double, over sweeps, in the version of the
  * baseline instruction set and in the one chosen for the processor. */
-#include "tensor/vector.h"
 #include "tensor_test.h"
 
 enum { POINTS = 400001 };

@@ -1,6 +1,4 @@
 /* Gradients at the start of a step: zeroed, left alone, or zeroed by rows. */
-#include "support.h"
-#include "tensor/tensor.h"
 #include "tensor_test.h"
 
 enum { ROWS = 7, DIM = 5 };

@@ -1,7 +1,5 @@
 /* Compares dense layers in 8-bit integers (int8.c) with plain loops. */
 #include "bf16_test.h"
-#include "support.h"
-#include "tensor/int8.h"
 
 enum { ROWS = 300, OUT = 45, GUARD = 40 }; /* more rows than one pass takes */
 static const size_t widths[] = {1, 37, 64, 384};

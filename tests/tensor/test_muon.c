@@ -1,5 +1,4 @@
 /* Muon: orthogonalization and steps against loops in double. */
-#include "tensor/optimizer.h"
 #include "tensor_test.h"
 
 /* Computes c [m, n] = a [m, k] b [k, n] in double. */

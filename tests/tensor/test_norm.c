@@ -1,7 +1,5 @@
 /* LayerNorm after dropout and a residual, on every device and in both precisions. */
 #include "bf16_test.h"
-#include "tensor/bf16.h"
-#include "tensor/kernels.h"
 
 enum { FAST, TWICE, REFERENCE, ROUNDED_ONE, ROUNDED_TWO, ALL };
 

@@ -1,6 +1,4 @@
 /* Parameter tables, arenas, and a context's threads. */
-#include "support.h"
-#include "tensor/tensor.h"
 #include "tensor_test.h"
 
 #include "test_context.h"

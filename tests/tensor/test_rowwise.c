@@ -1,5 +1,4 @@
 /* Rowwise products are correct, and every row has the same bits at every place. */
-#include "tensor/ops.h"
 #include "tensor_test.h"
 
 enum { MAX_ROWS = 150 };

@@ -1,5 +1,4 @@
 /* SGD with momentum, against values computed by hand. */
-#include "tensor/optimizer.h"
 #include "tensor_test.h"
 
 /* float32 represents these numbers exactly: with g = 1/2, -1, 1/4, momentum 1/2 and rate 1/4

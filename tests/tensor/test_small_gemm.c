@@ -1,6 +1,4 @@
 /* Tests the small product in every instruction set's version, narrower sets too. */
-#include "tensor/kernels.h"
-#include "tensor/vector.h"
 #include "tensor_test.h"
 
 enum { ROWS = 4 };

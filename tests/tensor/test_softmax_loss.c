@@ -1,8 +1,6 @@
 /* Compares cross-entropy over many classes with the plain one in double. */
 #include "tensor_test.h"
 
-#include "tensor/ops.h"
-
 static void check(const struct nvdp__device *dev, size_t rows, size_t classes, double spread) {
     float *logits = test_floats(rows * classes, spread);
     int32_t *label = test_ints(rows, 0, (int32_t)classes);

@@ -1,7 +1,4 @@
 /* Packed batches and the order of an epoch. */
-#include "support.h"
-#include "text/batch.h"
-#include "text/dataset.h"
 #include "text_support.h"
 
 #include "test_context.h"

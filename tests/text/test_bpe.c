@@ -1,11 +1,6 @@
 /* Byte-level BPE, and tokenizer.json of both kinds, against transformers' ids
  * (golden/tokens.json); also files that are refused, and their messages. */
-#include "base/file.h"
-#include "support.h"
-#include "text/tokenizer.h"
 #include "text_support.h"
-
-#include <nvdp/tokenizer.h>
 
 #include "test_context.h"
 

@@ -1,9 +1,5 @@
 /* Words and tags in columns: sentences, documents, faults, and the texts made from them. */
-#include "support.h"
-#include "text/dataset.h"
-#include "text/task.h"
-
-#include <nvdp.h>
+#include "text_support.h"
 
 static nvdp_status read_text(struct nvdp_context *ctx, const char *text, struct nvdp__conll *out) {
     return nvdp__conll_read(ctx, "f.tsv", text, strlen(text), out);

@@ -1,6 +1,4 @@
 /* Loading: the tasks' files, labels, refusals, limits. */
-#include "support.h"
-#include "text/dataset.h"
 #include "text_support.h"
 
 static struct nvdp_context *ctx;

@@ -1,6 +1,4 @@
 /* The validation split: proportions, order, seeds. */
-#include "support.h"
-#include "text/dataset.h"
 #include "text_support.h"
 
 static struct nvdp_context *ctx;

@@ -1,9 +1,4 @@
 /* Every allocation of src/text fails in turn: an error each time, results untouched, no leak. */
-#include "support.h"
-#include "text/batch.h"
-#include "text/dataset.h"
-#include "text/normalize.h"
-#include "text/tokenizer.h"
 #include "text_support.h"
 
 enum { MAX_ALLOCATIONS = 200 };

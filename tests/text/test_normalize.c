@@ -1,6 +1,5 @@
 /* Folding by itself: decomposition, canonical order, case. */
-#include "support.h"
-#include "text/normalize.h"
+#include "text_support.h"
 
 static void expect_fold(struct nvdp__normalization how, const int32_t *from, size_t count,
                         const int32_t *want, size_t wanted) {

@@ -1,6 +1,4 @@
 /* Lines and documents of plain text, from plain and from xz files. */
-#include "support.h"
-#include "text/plain_text.h"
 #include "text_support.h"
 #include <lzma.h>
 

@@ -1,9 +1,5 @@
 /* Private texts among public ones: whatever reads as the same text is found, in every kind of file. */
-#include "support.h"
-#include "text/dataset.h"
 #include "text_support.h"
-
-#include <nvdp.h>
 
 #include "test_context.h"
 

@@ -1,6 +1,4 @@
 /* Tests how often texts repeat: the counts, the list of them, and the rule of promises. */
-#include "support.h"
-#include "text/dataset.h"
 #include "text_support.h"
 
 #include "test_context.h"

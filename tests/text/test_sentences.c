@@ -1,9 +1,5 @@
 /* The end of a sentence. */
-#include "text/plain_text.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
+#include "text_support.h"
 
 /* `cut` has the sentences with '/' between them. */
 static void expect(const char *text, const char *cut) {

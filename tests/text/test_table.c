@@ -1,8 +1,5 @@
 /* CSV, quoted tabs and JSON lines: rows and fields, and the data sets made from a user's own
  * files. */
-#include "support.h"
-#include "text/dataset.h"
-#include "text/task.h"
 #include "text_support.h"
 
 #include "test_context.h"

@@ -1,7 +1,4 @@
 /* Tasks by name; their labels, metrics and files. */
-#include "support.h"
-#include "text/dataset.h"
-#include "text/task.h"
 #include "text_support.h"
 
 #include "test_context.h"

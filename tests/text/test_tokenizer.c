@@ -1,8 +1,5 @@
 /* Encoding, against the published tokenizer's ids and at the edges of the definition. */
-#include "support.h"
-#include "text/tokenizer.h"
 #include "text_support.h"
-#include <jansson.h>
 
 /* Checks one line of the golden file; its fields determine its form. */
 static void check_golden(const struct nvdp_tokenizer *tokenizer, const json_t *golden,

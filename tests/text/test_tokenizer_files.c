@@ -1,8 +1,6 @@
 /* The files of a model folder that change token ids. The ids are those of transformers 5.23, which
  * tests/transformers/check_folders.py compares on many more folders. */
-#include "support.h"
 #include "text_support.h"
-#include <sys/stat.h>
 
 #define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 /* ids from 5 on: the 5, cat 6, ##s 7, The 8, dog 9, ##rat 10, mask 11, [ 12, ] 13, new 14 */

@@ -1,13 +1,5 @@
 /* The cache of tokenized files never changes a result and never causes a failure. */
-#include "support.h"
-#include "text/dataset.h"
 #include "text_support.h"
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static const char sst2[] = "sentence\tlabel\nthe cat sat\t1\nunwanted mat ,\t0\nthe the .\t1\n";
 

@@ -1,6 +1,4 @@
 /* Lines, fields, numbers and quotes of fields. */
-#include "support.h"
-#include "text/task.h"
 #include "text_support.h"
 
 #include "test_context.h"

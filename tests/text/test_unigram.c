@@ -1,12 +1,6 @@
 /* Unigram against transformers' ids (golden/unigram), its rules of words, files that are refused, and
  * their messages. */
-#include "base/file.h"
-#include "support.h"
-#include "text/tokenizer.h"
 #include "text_support.h"
-
-#include <nvdp/tokenizer.h>
-#include <sys/stat.h>
 
 static struct nvdp_context *ctx;
 static void setup(void) {

@@ -1,6 +1,4 @@
 /* vocab.txt and tokenizer_config.json: accepted content, refused content and its messages. */
-#include "support.h"
-#include "text/vocabulary.h"
 #include "text_support.h"
 
 #include "test_context.h"

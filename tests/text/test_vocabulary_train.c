@@ -1,7 +1,4 @@
 /* The vocabulary trainer: known merges, ties, limits, and a plain version of the same rule. */
-#include "base/random.h"
-#include "support.h"
-#include "text/vocabulary.h"
 #include "text_support.h"
 
 #include "test_context.h"

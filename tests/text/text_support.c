@@ -1,11 +1,6 @@
 /* Implements the shared parts of the tests of src/text. */
 #include "text_support.h"
 
-#include "support.h"
-#include "text/dataset.h"
-#include <stdarg.h>
-#include <sys/stat.h>
-
 const char tiny_vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsat\nmat\n.\n,\nun\n"
                                "##want\n##ed\nrun\n##ning\na\nb\n##a\n##b\ncafe\ncaf\u00E9\nThe\n"
                                "\u4E2D\n##\u03C2\n##\u03C3\n\u03C3\n";

@@ -2,6 +2,16 @@
 #ifndef NVDP_TESTS_TEXT_TEXT_SUPPORT_H
 #define NVDP_TESTS_TEXT_TEXT_SUPPORT_H
 
+#include "base/file.h"
+#include "support.h"
+#include "text/batch.h"
+#include "text/dataset.h"
+#include "text/normalize.h"
+#include "text/plain_text.h"
+#include "text/task.h"
+#include "text/tokenizer.h"
+#include "text/vocabulary.h"
+#include <nvdp.h>
 #include <nvdp/dataset.h>
 
 /* Ids of the tiny vocabulary, in its order. */

@@ -2,7 +2,6 @@
  * judged like all others. The test program is linked with a table of attacks that has two more
  * rows (attacks.inc); nothing else of the library changes. */
 #include "attack/texts.h"
-#include "support.h"
 #include "tiny_task.h"
 
 #include "test_context.h"

@@ -1,16 +1,8 @@
 /* Tests that a new encoder needs one file (encoder.c, kin.c) and one row (encoders.inc).
  * Configuration, checkpoints, encoding and training accept it without changes to the library. */
 #include "encoder.h"
-#include "encoder/checkpoint.h"
-#include "encoder/encoder.h"
-#include "encoder/row.h"
-#include "encoder/safetensors.h"
 #include "hdf5/hdf5.h"
-#include "support.h"
 #include "tiny_task.h"
-
-#include <nvdp/evaluate.h>
-#include <sys/stat.h>
 
 #include "test_context.h"
 

@@ -1,18 +1,11 @@
 /* Every row of the table of encoders, and the two toys, in every combination with what a run can ask for: it is
  * trained, saved and scored, or is refused by name, as the row claims. A new row is tested here without a change. */
-#include "encoder/checkpoint.h"
-#include "encoder/encoder.h"
 #include "encoder/row.h"
 #include "encoder/transformer.h"
 #include "mechanism/mechanism.h"
-#include "pretrain/pretrainer.h"
-#include "support.h"
 #include "tensor/int8.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
-
-#include <nvdp/evaluate.h>
-#include <nvdp/precision.h>
 
 #include "test_context.h"
 

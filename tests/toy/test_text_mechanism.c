@@ -1,7 +1,6 @@
 /* Tests a mechanism of text privatization that is added only by its row: it privatizes a file,
  * and is described, measured and used in training. It draws by the exponential mechanism, like
  * santext. */
-#include "dchi/dchi.h"
 #include "tiny_task.h"
 
 #include "test_context.h"

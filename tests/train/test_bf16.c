@@ -1,7 +1,5 @@
 /* Tests training with bfloat16 products. */
-#include "support.h"
-#include "tensor/bf16.h"
-#include "tiny_task.h"
+#include "train_test.h"
 
 #include "test_context.h"
 

@@ -1,8 +1,5 @@
 /* Tests runs of a BiLSTM over a model's word embeddings. */
-#include "encoder/safetensors.h"
-#include "support.h"
-#include "tensor_values.h"
-#include "tiny_task.h"
+#include "train_test.h"
 
 #include "test_context.h"
 

@@ -1,8 +1,6 @@
 /* Tests that entities are counted as conlleval counts them. */
-#include "support.h"
-#include "text/dataset.h"
 #include "text/task.h"
-#include "train/run.h"
+#include "train_test.h"
 
 static const char *const labels[] = {"O", "B-X", "I-X", "B-Y", "I-Y"};
 enum { CLASSES = 5, MAX_WORDS = 16 };

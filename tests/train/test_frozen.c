@@ -1,15 +1,6 @@
 /* Tests runs with frozen layers: the same bits with and without the file of states, after a
  * kill, after damage, and with concurrent runs. */
-#include "encoder/safetensors.h"
-#include "support.h"
-#include "tiny_task.h"
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "train_test.h"
 
 struct fixture {
     struct nvdp_context *ctx;

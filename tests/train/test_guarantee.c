@@ -1,11 +1,6 @@
 /* Tests the first line about a run's privacy: its words for every kind of run, and the records
  * from which it is made. */
-#include "base/file.h"
-#include "support.h"
-#include "train/run.h"
-
-#include <nvdp/guarantee.h>
-#include <sys/stat.h>
+#include "train_test.h"
 
 static struct nvdp_context *ctx;
 static const char *folder;

@@ -1,6 +1,5 @@
 /* Tests scores against values computed by hand, then intervals over texts. */
-#include "support.h"
-#include "train/run.h"
+#include "train_test.h"
 
 #include "test_context.h"
 

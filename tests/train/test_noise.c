@@ -1,18 +1,8 @@
 /* Tests runs on privatized input: the representations that replace a text, that each text is
  * drawn once, and the parts of the model that stay the user's. */
-#include "base/cache.h"
-#include "dchi/dchi.h"
-#include "encoder/safetensors.h"
 #include "sanitize/sanitize.h"
-#include "support.h"
-#include "tensor/ops.h"
-#include "tensor_values.h"
-#include "text/dataset.h"
 #include "text/representations.h"
-#include "tiny_task.h"
-#include "train/run.h"
-
-#include <dirent.h>
+#include "train_test.h"
 
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 

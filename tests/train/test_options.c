@@ -1,10 +1,6 @@
 /* Tests the table of training's options, row by row: each row's values hold wherever the option
  * is used. */
-#include "support.h"
-#include "tiny_task.h"
-
-#include <nvdp/bottleneck.h>
-#include <nvdp/rdp.h>
+#include "train_test.h"
 
 #include "test_context.h"
 

@@ -1,10 +1,8 @@
 /* Tests that training with several processes equals training with one, up to the rounding of
  * sums in another order. Here the processes are threads (support/threads.h);
  * tests/cli/test_mpi.c has real ones. */
-#include "support.h"
 #include "threads.h"
-#include "tiny_task.h"
-#include "train/trainer.h"
+#include "train_test.h"
 
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 

@@ -1,9 +1,6 @@
 /* Tests weight decay towards the checkpoint, and method reg, which uses it. */
 #include "encoder/checkpoint.h"
-#include "encoder/safetensors.h"
-#include "support.h"
-#include "tiny_task.h"
-#include "train/trainer.h"
+#include "train_test.h"
 
 static struct nvdp__train_options reg_config(struct nvdp_context *ctx, const struct task *task,
                                              const char *out) {

@@ -1,7 +1,6 @@
 /* Tests that result.json has the values that tables over many runs need. */
 #include "base/json.h"
-#include "support.h"
-#include "tiny_task.h"
+#include "train_test.h"
 
 #include "test_context.h"
 

@@ -1,8 +1,5 @@
 /* Tests learning rates and regularizer weights over the steps, exactly. */
-#include "job/optimizer.h"
-#include "support.h"
-#include "tiny_task.h"
-#include "train/trainer.h"
+#include "train_test.h"
 
 #include "test_context.h"
 

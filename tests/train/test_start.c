@@ -1,10 +1,6 @@
 /* Tests the starts of a run: a model whose head has another shape, a finished run without a
  * bottleneck. */
-#include "encoder/safetensors.h"
-#include "support.h"
-#include "tiny_task.h"
-
-#include <unistd.h>
+#include "train_test.h"
 
 struct fixture {
     struct nvdp_context *ctx;

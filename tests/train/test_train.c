@@ -1,10 +1,5 @@
 /* Tests whole runs on a tiny task: learning, resuming, stopping, refusing. */
-#include "base/file.h"
-#include "support.h"
-#include "tiny_task.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "train_test.h"
 
 #include "test_context.h"
 

@@ -1,13 +1,6 @@
 /* Tests runs that start from BERT's relatives: the saved model has the same type and
  * can be loaded. */
-#include "base/file.h"
-#include "encoder/encoder.h"
-#include "encoder/safetensors.h"
-#include "support.h"
-#include "tiny_task.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "train_test.h"
 
 #include "test_context.h"
 

@@ -5,8 +5,6 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <sys/wait.h>
-
 /* Texts a file whose tokens are compared; 0 in $NVDP_ROWS: all (150,000, minutes). */
 #define ROWS "1000"
 

@@ -1,9 +1,6 @@
 /* Implements the fixture of the vib tests. */
 #include "fixture.h"
 
-#include "encoder/checkpoint.h"
-#include "support.h"
-
 const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP__VTDP_POOL_LAST},
                                   {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP__VTDP_POOL_LAST},
                                   {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP__VTDP_POOL_LAST},

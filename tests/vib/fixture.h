@@ -2,6 +2,9 @@
 #ifndef NVDP_TESTS_VIB_FIXTURE_H
 #define NVDP_TESTS_VIB_FIXTURE_H
 
+#include "encoder/checkpoint.h"
+#include "encoder/row.h"
+#include "support.h"
 #include "vib/vib.h"
 
 enum { WIDTH = 8, HEADS = 2, INNER = 12, TEXTS = 3, TOKENS = 8, LENGTH = 5 };

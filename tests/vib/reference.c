@@ -2,10 +2,6 @@
 #include "reference.h"
 
 #include "reference_kernels.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static const double *tensor(const struct reference *ref, const double *theta, const char *name) {
     size_t index = nvdp__params_find(&ref->fixture->params, name);

@@ -1,7 +1,5 @@
 /* Settings that a mechanism without weights reads from its configuration, and those it refuses. */
-#include "encoder/checkpoint.h"
 #include "fixture.h"
-#include "support.h"
 
 static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp__nvib_config *config) {
     struct nvdp_bert_config bert = nvdp__bert_config_default();

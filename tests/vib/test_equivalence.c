@@ -1,7 +1,5 @@
 /* Without noise the mechanisms are plain models. */
 #include "fixture.h"
-#include "support.h"
-#include <nvdp/rdp.h>
 
 static const int32_t ids[TOKENS] = {1, 5, 2, 3, 4, 4, 9, 6};
 static const int32_t positions[TOKENS] = {0, 1, 2, 0, 0, 1, 2, 3};

@@ -7,7 +7,6 @@
  * (floor 0.1: a key's bias has gradient 0). */
 #include "gradient.h"
 #include "reference.h"
-#include "support.h"
 
 struct run {
     struct fixture *fixture;

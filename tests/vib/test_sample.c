@@ -1,6 +1,5 @@
 /* Samples: what passes the bottleneck, what a sample depends on, what it shows of a text. */
 #include "fixture.h"
-#include "support.h"
 
 enum { ROWS = TEXTS * LENGTH };
 

@@ -1,6 +1,5 @@
 /* Log variances of standard deviations that are a softplus, and their slopes. */
-#include "support.h"
-#include "vib/vib.h"
+#include "fixture.h"
 
 static const struct nvdp__device dev = {.threads = 2};
 
