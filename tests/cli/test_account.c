@@ -1,46 +1,8 @@
-/* Tests of nvdp account: TF-Privacy's values, budgets, the statement, invalid usage. */
+/* Tests of nvdp account for a run. The others are in account.txt. */
 #include "program.h"
 
 static double number(const json_t *object, const char *part, const char *key) {
     return json_number_value(json_object_get(json_object_get(object, part), key));
-}
-
-/* Prints the account and repeats the settings. */
-Test(account, json) {
-    json_t *made =
-        program_json("account --noise 1.3 --sample-rate 0.0025 --steps 6000 --delta 1e-5 --json");
-    cr_expect_float_eq(number(made, "rdp", "epsilon"), 0.7242234026, 1e-9);
-    cr_expect_eq(number(made, "rdp", "order"), 19);
-    cr_expect(number(made, "pld", "epsilon") > .639 && number(made, "pld", "epsilon") < .6405);
-    support_has(made, "{'settings/noise': 1.3, 'settings/steps': 6000}");
-    support_contains(text_at(made, "statement"), "epsilon 0.640");
-}
-
-Test(account, table_and_statement) {
-    struct outcome outcome =
-        program_expect(0, "account --noise 0.65 --sample-rate 0.0025 --steps 6000 "
-                          "--shards 4 --clip 0.1 --examples 60000");
-    static const char *const said[] = {"of all shards     1.3\n",
-                                       "0.7243 at the best order, 19",
-                                       "15 epochs",
-                                       "(numerical, not proven;",
-                                       "clipped to norm\n  0.1,",
-                                       "60000 examples",
-                                       "4 workers"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        support_contains(outcome.out, said[i]);
-    cr_assert_str_empty(outcome.err);
-}
-
-/* The printed noise for a budget satisfies the budget. */
-Test(account, budget) {
-    json_t *made =
-        program_json("account --epsilon 3 --sample-rate 0.01 --steps 500 --delta 1e-6 --json");
-    const double noise = number(made, "settings", "noise");
-    cr_expect(number(made, "pld", "epsilon") <= 3 && number(made, "pld", "epsilon") > 2.99);
-    made = program_json("account --noise %g --sample-rate 0.01 --steps 500 --delta 1e-6 --json",
-                        noise);
-    cr_expect(number(made, "pld", "epsilon") <= 3);
 }
 
 static double part(const json_t *object, const char *key) {
@@ -102,33 +64,4 @@ Test(account, of_a_run) {
                      "How much a sample reveals about a text: nvdp privacy ");
     program_says(1, "no such directory", "account $DIR/nowhere");
     program_says(3, "expected the folder of a run or of a model", "account $DIR");
-}
-
-Test(account, refusals) {
-    static const struct {
-        const char *args, *message;
-    } wrong[] = {
-        {"--noise 1 --steps 5", "option --sample-rate is needed"},
-        {"--noise 1 --sample-rate .1", "option --steps is needed"},
-        {"--sample-rate .1 --steps 5", "expected exactly one of --noise and --epsilon"},
-        {"--noise 1 --epsilon 1 --sample-rate .1 --steps 5", "exactly one of"},
-        {"--noise 0 --sample-rate .1 --steps 5", "--noise: expected a number above 0, found 0"},
-        {"--noise=-1 --sample-rate .1 --steps 5", "--noise: expected a number above 0, found -1"},
-        {"--noise 1 --sample-rate 1.5 --steps 5", "--sample-rate: expected a number in (0, 1]"},
-        {"--noise 1 --sample-rate .1 --steps 5 --delta 0", "--delta: expected a number in (0, 1)"},
-        {"--noise 1 --sample-rate .1 --steps 5 --examples 200000", "less than 1/N = 5e-06"},
-        {"--noise 1 --vocab-epsilon=-2 --sample-rate .1 --steps 5",
-         "epsilon of a further mechanism: expected"},
-        {"--noise 1 --vocab-delta 1e-5 --sample-rate .1 --steps 5",
-         "--delta: expected more than --vocab-delta 1e-05"},
-        {"--epsilon inf --sample-rate .1 --steps 5", "--epsilon: expected a number above 0"},
-        {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "noise of at most 1e6"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        program_says(2, wrong[i].message, "account %s", wrong[i].args);
-    program_prints(0, "delta is not",
-                   "account --noise 1 --sample-rate .1 --steps 5 "
-                   "--examples 200000 --allow-weak-delta");
-    struct outcome outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 0");
-    support_contains(outcome.out, "adjacency zero-out, mu 0\n", "by RDP            epsilon 0\n");
 }

@@ -1,13 +1,7 @@
-/* Tests of invalid input and output places: the message names file, line or tensor, the expected and the found value;
- * the exit code is right; no file is left behind. Sections: one per file format, then output, FIFOs and limits. */
+/* Tests of invalid input and output places that need made files: headers, posteriors, FIFOs and limits. Each checks
+ * the message, the exit code, and that no file is left behind. The others are in bad_input.txt. */
 #include "hdf5/hdf5.h"
 #include "program.h"
-
-#include <dirent.h>
-#include <stdarg.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* --- places --- */
 
@@ -119,25 +113,6 @@ Test(bad_input, lying_header) {
                    8, PARTS("model.safetensors: tensor 'a': ", "expected", "found"));
 }
 
-/* Replaces a text in a small file. */
-static void replace(const char *path, const char *old, const char *new) {
-    char *whole = support_read(path);
-    const char *at = strstr(whole, old);
-    cr_assert_not_null(at, "'%s' is not in %s", old, whole);
-    support_write_text(path,
-                       support_path("%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old)));
-}
-
-Test(bad_input, tensor_of_another_shape) {
-    const char *config = inside(program_model(), "config.json");
-    replace(config, "\"intermediate_size\": 32", "\"intermediate_size\": 48");
-    model_refused(PARTS("model.safetensors: tensor 'bert.encoder.layer.0.intermediate.dense",
-                        "expected shape [48, 16], found [32, 16]"));
-    replace(config, "\"intermediate_size\": 48", "\"intermediate_size\": 32");
-    replace(config, "\"num_hidden_layers\": 1", "\"num_hidden_layers\": 2");
-    model_refused(PARTS("model.safetensors: tensor 'bert.encoder.layer.1.", "found none"));
-}
-
 Test(bad_input, weights_that_are_no_numbers) {
     unsigned char *bytes = NULL;
     size_t count = read_bytes(weights(), &bytes);
@@ -147,149 +122,9 @@ Test(bad_input, weights_that_are_no_numbers) {
     model_refused(PARTS("model.safetensors: tensor '", "expected finite numbers, found"));
 }
 
-Test(bad_input, model_config) {
-    const char *config = inside(program_model(), "config.json");
-    support_write_text(config, "{\"vocab_size\": ");
-    model_refused(PARTS("config.json"));
-    support_write_text(config, "");
-    model_refused(PARTS("config.json"));
-    support_write_text(config, "{\"hidden_size\": \"forty\"}");
-    model_refused(
-        PARTS("config.json: 'hidden_size': expected an integer from 1", "found \"forty\""));
-}
-
 /* --- vocab.txt --- */
 
-static void append(const char *path, const void *bytes, size_t count) {
-    FILE *file = fopen(path, "ab");
-    cr_assert_not_null(file);
-    cr_assert_eq(fwrite(bytes, 1, count, file), count);
-    cr_assert_eq(fclose(file), 0);
-}
-
-Test(bad_input, vocabulary_of_another_size) {
-    append(inside(program_model(), "vocab.txt"), "extra\n", 6);
-    model_refused(PARTS("vocab", "expected", "40 pieces", "vocab_size", "found 41"));
-}
-
-Test(bad_input, vocabulary) {
-    const char *path = inside(program_model(), "vocab.txt");
-    append(path, "\xff\xfe\n", 3);
-    model_refused(PARTS("vocab.txt:41: expected UTF-8, found piece"));
-    support_write_text(path, "");
-    model_refused(PARTS("vocab.txt: expected one piece per line, found no piece"));
-    support_write_text(path, "[PAD]\nword\n");
-    model_refused(PARTS("vocab.txt: ", "expected", "[UNK]", "found none"));
-}
-
 /* --- TSV --- */
-
-/* Expects a refusal of training on this train.tsv. */
-static void rows_refused(const char *rows, const char *const *parts) {
-    support_write_text(inside(program_task(), "train.tsv"), rows);
-    refused(3, parts, train);
-}
-
-Test(bad_input, rows_of_a_task) {
-    rows_refused("", PARTS("train.tsv:1: empty file: expected a header line"));
-    rows_refused("sentence\tlabel\n", PARTS("train.tsv: expected rows, found none"));
-    rows_refused("sentence\tlabel\ngood\t1\nbad\n",
-                 PARTS("train.tsv:3: expected 2 columns, found 1; training with --skip-bad-rows "
-                       "skips such rows"));
-    rows_refused("sentence\tlabel\ngood\t1\textra\n",
-                 PARTS("train.tsv:2: expected 2 columns, found 3"));
-    rows_refused("sentence\tscore\ngood\t1\n",
-                 PARTS("train.tsv:1: missing column 'label': found columns 'sentence', 'score'"));
-    rows_refused("sentence\tlabel\ngood\t1\nbad\t2\n",
-                 PARTS("train.tsv:3: label '2': expected one of 0, 1"));
-    rows_refused("sentence\tlabel\ngood\t1\nbad\t-1\n", PARTS("train.tsv:3: label '-1': expected"));
-    rows_refused("sentence\tlabel\ngood\t1\nbad\t\n", PARTS("train.tsv:3: label '': expected"));
-}
-
-Test(bad_input, rows_of_the_dev_file) {
-    support_write_text(inside(program_task(), "dev.tsv"), "sentence\tlabel\ngood\t1\nbad\n");
-    refused(3, PARTS("dev.tsv:3: expected 2 columns, found 1"), train);
-    support_write_text(inside(program_task(), "dev.tsv"), "");
-    refused(3, PARTS("dev.tsv:1: empty file"), train);
-    cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
-    refused(1, PARTS("dev.tsv: cannot read: No such file"), train);
-}
-
-/* A dangling link (to moved data, for example) is an unreadable split, not a missing one. */
-Test(bad_input, links_to_nothing) {
-    const char *dev = inside(program_task(), "dev.tsv");
-    cr_assert_eq(remove(dev), 0);
-    cr_assert_eq(symlink("nowhere.tsv", dev), 0);
-    refused(1, PARTS("dev.tsv: cannot read: No such file or directory"),
-            "sanitize --quiet --task sst2 --data $TASK --mechanism santext --eta 2 --model $MODEL "
-            "--out $DIR/sanitized");
-}
-
-Test(bad_input, bad_rows_can_be_skipped) {
-    append(inside(program_task(), "train.tsv"), "half\n", 5);
-    struct outcome outcome =
-        program_expect(0, "train $TINY --skip-bad-rows --epochs 1 --out $OUT/run");
-    support_contains(outcome.err, "train.tsv: skipped 1 bad rows; the first: ",
-                     "train.tsv:162: expected 2 columns, found 1");
-}
-
-Test(bad_input, rows_of_a_user_s_own) {
-    static const char own[] =
-        "train $TINY --quiet --out $OUT/run --task tsv --text-column sentence "
-        "--label-column label";
-    static const struct {
-        const char *rows, *options, *parts[4];
-    } cases[] = {
-        {"good\t\xff\xfe\nbad\tno\n", "", {"train.tsv:2: label ", "expected a name in UTF-8"}},
-        {"good\tyes\nbad\tyes\n",
-         "",
-         {"train.tsv", "'label'", "expected at least 2 different", "'yes'"}},
-        {"good\tyes\nbad\tno\n", "", {"dev.tsv:2: label '0': expected one of "}},
-        {"good\t0.5\nbad\t1\n",
-         "",
-         {"train.tsv: column 'label'", "such as '0.5'; --regression takes"}},
-        {"good\tyes\nbad\tno\n",
-         "--regression",
-         {"train.tsv:2: score 'yes': expected a finite number"}},
-        {"good\tnan\nbad\t1\n",
-         "--regression",
-         {"train.tsv:2: score 'nan': expected a finite number"}},
-    };
-    const char *path = inside(program_task(), "train.tsv");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *parts[5] = {NULL};
-        memcpy(parts, cases[i].parts, sizeof cases[i].parts);
-        support_write_text(path, support_path("sentence\tlabel\n%s", cases[i].rows));
-        refused(3, parts, support_path("%s %s", own, cases[i].options));
-    }
-    support_write_text(path, "sentence\tlabel\ngood\tyes\nbad\tno\n");
-    refused(3, PARTS("train.tsv: expected a folder with the task's files, found a file"),
-            support_path("%s --data %s", own, path));
-    cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
-    refused(1,
-            PARTS("dev.tsv: cannot read: No such file", "training with --folds needs no dev file"),
-            own);
-}
-
-/* Invalid UTF-8 is removed, as in the published tokenizer, and the row counts. */
-Test(bad_input, text_that_is_no_utf8_is_cleaned) {
-    const char *path = support_file("texts.txt", "good\xff film\n");
-    struct outcome outcome = program_expect(0, "tokenize --model $MODEL <$DIR/texts.txt");
-    struct outcome clean = {0};
-    support_write_text(path, "good film\n");
-    clean = program_expect(0, "tokenize --model $MODEL <$DIR/texts.txt");
-    cr_assert_str_eq(outcome.out, clean.out);
-}
-
-Test(bad_input, json_lines) {
-    static const char *const lines[] = {"{\"text\": \"a\xff\"}", "[]", "{", "{\"pair\": \"a\"}"};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        support_file("texts.jsonl", support_path("{\"text\": \"good\"}\n%s\n", lines[i]));
-        refused(3, PARTS("texts.jsonl:2: ", "expected"), encode);
-    }
-    support_file("texts.jsonl", "");
-    refused(3, PARTS("texts.jsonl: ", "expected", "found none"), encode);
-}
 
 /* --- posteriors --- */
 
@@ -349,48 +184,6 @@ Test(bad_input, posteriors) {
 
 /* --- other files --- */
 
-Test(bad_input, options_file) {
-    static const char args[] = "train $TINY --quiet --out $OUT/run --config $DIR/options.json";
-    support_file("options.json", "{\"task\": \"sst2");
-    refused(3, PARTS("options.json"), args);
-    support_file("options.json", "");
-    refused(3, PARTS("options.json"), args);
-    support_file("options.json", "{\"task\": \"\xff\"}");
-    refused(3, PARTS("options.json"), args);
-    support_file("options.json", "{\"lamda\": 1}");
-    refused(2, PARTS("options.json: unknown key 'lamda'", "nvdp train --help"), args);
-}
-
-Test(bad_input, empty_files_are_no_kind) {
-    support_file("empty", "");
-    refused(3, PARTS("empty: expected"), "info $DIR/empty");
-    refused(3, PARTS("empty", "HDF5"), "reuse $DIR/empty");
-}
-
-Test(bad_input, a_folder_is_no_run) {
-    static const char *const commands[] = {"eval", "predict", "privacy",
-                                           "export --split dev --out nowhere"};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const char *args = support_path("%s %s", commands[i], out_folder());
-        struct outcome outcome = program_run("%s", args);
-        cr_assert(outcome.code == 1 || outcome.code == 3, "%s: %d", args, outcome.code);
-        support_contains(outcome.err, out_folder());
-        cr_assert_str_empty(outcome.out);
-    }
-    nothing_left();
-}
-
-Test(bad_input, unknown_options) {
-    static const char *const commands[] = {"train", "eval",   "predict",  "privacy", "export",
-                                           "reuse", "encode", "tokenize", "info"};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        refused(2,
-                PARTS(support_path("nvdp %s: unrecognized option '--no-such-thing'", commands[i]),
-                      support_path("nvdp %s --help", commands[i])),
-                support_path("%s --no-such-thing", commands[i]));
-    }
-}
-
 /* --- output --- */
 
 /* Trains a run, $RUN in commands. */
@@ -435,27 +228,6 @@ Test(bad_input, a_folder_that_cannot_be) {
             "train $TINY --overwrite --out $DIR/a_file");
 }
 
-Test(bad_input, a_shared_file_of_no_format) {
-    make_run();
-    refused(2,
-            PARTS("--out", inside(out_folder(), "shared.npz"),
-                  "expected the ending .h5, .safetensors or .parquet", "found .npz"),
-            "export $RUN --quiet --no-ledger --split dev --limit 10 --out $OUT/shared.npz");
-}
-
-Test(bad_input, a_folder_that_is_no_run) {
-    static const char *const cases[][2] = {
-        {NULL, "expected the folder of a run of nvdp train, found no run.json\n"},
-        {"state.ckpt", "a training began in this folder but cannot be resumed without run.json"},
-        {"pretrain.json", "the folder has a pretraining that was stopped"},
-        {"result.json", "the folder has a pretrained model"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        support_folder("no_run", cases[i][0], i > 1 ? "{}" : "");
-        refused(3, PARTS(cases[i][1]), "privacy $DIR/no_run");
-    }
-}
-
 /* Output must not overwrite its own input; --overwrite does not ask for that. */
 static void spared(const char *name, const char *option, const char *args) {
     const char *path = support_scratch_path(name), *before = support_read(path);
@@ -481,19 +253,6 @@ Test(bad_input, output_in_the_place_of_input) {
             "privacy $RUN --posteriors-out $OUT/both.h5 --pairs $OUT/both.h5");
     refused(3, PARTS("/dev/null: expected one text per line, found none"), /* also as output */
             "predict $RUN --input /dev/null --out /dev/null");
-}
-
-/* The measurement of a run is printed even if the run's folder is not writable. */
-Test(bad_input, a_run_that_keeps_no_report) {
-    const char *run = make_run();
-    cr_assert_eq(mkdir(inside(run, "privacy-limit-10.json"), 0777), 0);
-    cr_assert_eq(mkdir(inside(run, "certificate.json"), 0777), 0);
-    struct outcome outcome = program_expect(1, "privacy $RUN --limit 10");
-    support_contains(outcome.err, "privacy-limit-10.json: cannot write: Is a directory");
-    support_contains(outcome.out, "Renyi divergence of order 1.1");
-    outcome = program_expect(1, "privacy $RUN --certify --json");
-    support_contains(outcome.err, "certificate.json: cannot write: Is a directory");
-    program_object(&outcome);
 }
 
 /* --- FIFOs without a writer: the program does not wait --- */
@@ -540,18 +299,6 @@ Test(bad_input, fifos, .timeout = 50) {
     nothing_left();
 }
 
-/* Inputs that the documentation describes as streams accept pipes. */
-Test(bad_input, pipes_as_input) {
-    make_run();
-    struct outcome outcome = program_shell(
-        "sh -c \"echo good | %s/nvdp predict $RUN --input - --quiet\"", NVDP_BINARY_DIR);
-    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    support_contains(outcome.out, "\"label\"");
-    outcome = program_shell("sh -c \"true | %s/nvdp predict $RUN --input -\"", NVDP_BINARY_DIR);
-    cr_assert_eq(outcome.code, 3, "%s", outcome.err);
-    support_contains(outcome.err, "/dev/stdin: expected one text per line, found none");
-}
-
 /* Runs the program with a limit on file sizes, which simulates a full disk; expects a refusal. */
 static void run_limited(int blocks, const char *args, const char *const *parts) {
     struct outcome outcome =
@@ -559,20 +306,6 @@ static void run_limited(int blocks, const char *args, const char *const *parts) 
     cr_assert_eq(outcome.code, 1, "nvdp %s: expected exit code 1, found %d: %s", args, outcome.code,
                  outcome.err);
     support_contains_all(outcome.err, parts);
-}
-
-/* If the second file does not fit, the first is not written either. */
-Test(bad_input, sanitized_files_come_together) {
-    char rows[2048] = "sentence\tlabel\n";
-    for (int i = 0; i < 90; i++)
-        strcat(rows, "good film\t1\n");
-    support_write_text(inside(program_task(), "train.tsv"), "sentence\tlabel\ngood\t1\n");
-    support_write_text(inside(program_task(), "dev.tsv"), rows);
-    run_limited(1,
-                "sanitize --quiet --task sst2 --data $TASK --mechanism santext --eta 50 "
-                "--model $MODEL --out $OUT/sanitized",
-                PARTS("dev.tsv: cannot write: File too large"));
-    cr_assert_eq(remove(inside(out_folder(), "sanitized")), 0, "it is not empty");
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -594,20 +327,4 @@ Test(bad_input, a_disk_that_is_full) {
         run_limited(1, writer(i, out_folder()), PARTS(out_folder(), "cannot write"));
         nothing_left();
     }
-}
-
-Test(bad_input, a_disk_that_is_full_in_training) {
-    run_limited(8, train, PARTS(inside(out_folder(), "run"), "cannot write"));
-    struct stat info;
-    cr_assert_neq(stat(inside(out_folder(), "run/result.json"), &info), 0);
-    cr_assert_neq(stat(inside(out_folder(), "run/model/model.safetensors"), &info), 0);
-    cr_assert_neq(stat(inside(out_folder(), "run/state.ckpt"), &info), 0);
-}
-
-Test(bad_input, a_broken_model_spares_the_run_it_would_replace) {
-    struct stat info;
-    const char *run = make_run();
-    support_write_text(weights(), "short");
-    refused(3, PARTS("model.safetensors"), "train $TINY --quiet --overwrite --out $RUN");
-    cr_assert_eq(stat(inside(run, "result.json"), &info), 0, "the earlier run is gone");
 }

@@ -1,4 +1,4 @@
-/* Tests of nvdp bench: the fields that scripts read, their consistency, and options that exclude each other. */
+/* Tests of nvdp bench: the fields that scripts read, and their consistency. Invalid usage is in bench.txt. */
 #include "program.h"
 
 static double number(const json_t *object, const char *key) {
@@ -43,16 +43,6 @@ Test(bench, train_and_encode_print_one_object) {
     }
 }
 
-/* A private step draws 4 of a task's 160 texts on average, not all. In 8 steps it draws 8 to 64 texts, except with
- * probability 1e-5 (Poisson, mean 32). */
-Test(bench, a_private_step_draws_a_batch) {
-    json_t *object =
-        program_json("bench train --method base --dp --batch 4 --task sst2 --data $TASK --model "
-                     "$MODEL --max-length 12 --steps 8 --json --threads 1");
-    cr_expect_geq(number(object, "tokens"), 8 * 3);
-    cr_expect_leq(number(object, "tokens"), 64 * 12);
-}
-
 Test(bench, rd_prints_one_object) {
     json_t *object =
         program_json("bench rd --texts 6 --components 4 --dim 8 --steps 2 --json --threads 1");
@@ -91,46 +81,4 @@ Test(bench, noise_prints_one_object) {
                                number(json_object_get(kind, "seconds_per_step"), "mean") / 8192,
                            1, 1e-9);
     }
-}
-
-Test(bench, tables_for_people) {
-    struct outcome outcome =
-        program_expect(0, "bench encode --arch tiny --data $TASK --task sst2 --model $MODEL "
-                          "--max-length 12 --batch 4 --steps 2 --method base");
-    support_contains(outcome.out, "\n  step  ", "Gflop/s of a large product",
-                     "\ntexts             8\n");
-    outcome = program_expect(0, "bench rd --texts 3 --components 4 --dim 8");
-    support_contains(outcome.out, "ordered pairs of texts with 4 components x 8 dimensions",
-                     "\npairs             6\n", "G pair-elements/s");
-}
-
-static void refused(const char *args, const char *message) {
-    struct outcome outcome = program_expect(2, "bench %s", args);
-    support_contains(outcome.err, message);
-    cr_assert_str_empty(outcome.out);
-}
-
-Test(bench, wrong_usage_is_named) {
-    refused("", "expected train|encode|rd|sanitize|noise");
-    refused("reuse", "expected one of train, encode, rd, sanitize and noise, found 'reuse'");
-    refused("noise --dim 2", "option --dim does not apply to 'noise'");
-    refused("noise --values 0", "expected 1 to");
-    refused("sanitize --order 2", "option --order does not apply to 'sanitize'");
-    refused("train --eta 2", "option --eta does not apply to 'train'");
-    refused("sanitize --mechanism magic", "mechanism");
-    refused("sanitize --texts 0", "texts x length: expected at most");
-    refused("train --texts 3", "option --texts does not apply to 'train'");
-    refused("rd --arch base", "option --arch does not apply to 'rd'");
-    refused("encode --dropout 0", "option --dropout does not apply to 'encode'");
-    refused("train --arch huge", "arch 'huge': expected tiny, mini, small, base or large");
-    refused("train --arch tiny --length 2", "--max-length: expected 3 to 4096, found 2");
-    refused("train --arch tiny --steps 0", "steps: expected 1 to 100000, found 0");
-    refused("train --data d --model m", "option --task is needed with --data");
-    refused("train --data d --task mrpc", "option --model is needed with --data");
-    refused("train --task mrpc", "option --task needs --data");
-    refused("train --max-length 8", "option --max-length needs --data");
-    refused("train --data d --task mrpc --model m --length 8", "with --data use --max-length");
-    refused("rd --texts 1", "texts: expected 2 to 20000, found 1");
-    refused("rd --texts 3 --dim 2 --components 1", "components: expected 2");
-    refused("rd --texts 3 --dim 2 --components 3 --order 0", "order");
 }

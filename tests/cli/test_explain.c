@@ -2,10 +2,6 @@
 #include "base/sentence.h"
 #include "program.h"
 
-#include <nvdp/guess.h>
-#include <nvdp/rdp.h>
-#include <unistd.h>
-
 static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }

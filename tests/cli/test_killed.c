@@ -1,15 +1,9 @@
 /* Tests that kill (SIGKILL) nvdp train, sweep and export repeatedly at random moments. Finished work counts, no
  * incomplete file has a final name, and the final result equals that of an undisturbed run. NVDP_KILLS is the number of
  * kills; make long: 40. */
-#include "base/random.h"
 #include "program.h"
 
 #include <glob.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static int kills(void) {
     return (int)support_repeats("NVDP_KILLS", 1);

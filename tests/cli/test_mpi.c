@@ -3,12 +3,6 @@
 #include "program.h"
 #include "threads.h"
 
-#include <dirent.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 /* Allows tests by root, and more processes than processors. */
 static const char MPIRUN[] = "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe";
 

@@ -1,15 +1,8 @@
-/* Tests of the whole pipeline through the program: training, measuring, export, and a reader of the shared file. Later:
- * measurements, certificates, interruption by signals. */
+/* Tests of the whole pipeline through the program that compare numbers, or interrupt it by signals. The others are in
+ * pipeline.txt. */
 #include "program.h"
 
-#include <nvdp/guess.h>
-#include <nvdp/rdp.h>
-#include <signal.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static double number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
@@ -42,86 +35,6 @@ static const char *make_run(const char *method) {
     return support_scratch_path("run");
 }
 
-/* Before a run is trained to a budget, its plan says what texts cost that stand several times in train and dev. */
-Test(pipeline, dry_run_says_what_repeated_texts_cost) {
-    const char *data = support_scratch_path("repeats");
-    const char *const files[] = {"train.tsv", "dev.tsv"};
-    cr_assert_eq(mkdir(data, 0777), 0);
-    for (int i = 0; i < 2; i++) { /* one text is in both files, and one five times in train */
-        const char *path = support_path("%s/%s", data, files[i]);
-        support_write_text(path, i == 0 ? "sentence\tlabel\ngood film\t1\nbad film\t0\n"
-                                          "film\t1\nfilm\t1\nfilm\t1\nfilm\t0\nfilm\t0\n"
-                                          "good bad\t1\nbad good\t0\nfilm film\t1\n"
-                                        : "sentence\tlabel\ngood good\t1\nbad film\t0\n");
-    }
-    static const struct {
-        const char *options, *says;
-        double rows, epsilon;
-    } of[] = {
-        {"--method vtdp --certified-epsilon 16",
-         "\nrepeated texts    1 text stands twice, 1 stands 5 times in train and dev: the 5 "
-         "samples "
-         "of the text that stands most often have epsilon 48.05 at delta 1e-05 together, one "
-         "sample "
-         "has 16; nvdp export refuses them without --duplicates each\n",
-         5, 48.046},
-        {"--method vtdp --certified-epsilon 16 --certified-releases 5",
-         " have epsilon 16 at delta 1e-05 together, one sample has 5.946\n", 5, 16},
-        {"--method word --word-epsilon 2",
-         " have epsilon 5.002 at delta 1e-05 per word together, one sample has 2; nvdp export", 5,
-         5.001},
-        {"--method vtdp --clip-sequence 1.4", NULL, 0, NAN}, /* no budget was asked for */
-    };
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct outcome outcome =
-            program_expect(0, "train $TINY --data $DIR/repeats %s --dry-run", of[i].options);
-        if (of[i].says != NULL)
-            support_contains(outcome.out, of[i].says);
-        else
-            support_lacks(outcome.out, "repeated texts");
-        json_t *object =
-            program_json("train $TINY --data $DIR/repeats %s --dry-run --json", of[i].options);
-        const json_t *plan = json_object_get(object, "plan");
-        cr_expect_eq(number(plan, "repeat_rows"), of[i].rows);
-        if (of[i].rows > 0) cr_expect_float_eq(number(plan, "repeat_epsilon"), of[i].epsilon, 1e-3);
-    }
-}
-
-Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
-    struct outcome outcome = program_expect(0, "train $TINY --out $DIR/run --dry-run");
-    support_contains(outcome.out, "\"lambda_g\": 0.001", "\nparameters ", "\nmemory ",
-                     "on this machine at its current load: steps 0:");
-    cr_assert_not(exists(support_scratch_path("run")));
-    json_t *object = program_json("train $TINY --out $DIR/run --dry-run --json");
-    const json_t *plan = json_object_get(object, "plan");
-    const json_t *nvib = support_at(object, "configuration/nvib");
-    cr_assert_eq(number(nvib, "latent_dim"), 16, "resolved for the model");
-    support_has(nvib, "{'latent_heads': 2, 'length': 12, 'pool': 'first'}");
-    cr_assert_eq(number(plan, "train_texts") + number(plan, "validation_texts"), 160);
-    cr_assert_eq(number(plan, "test_texts"), 40);
-    cr_assert_gt(number(plan, "memory_bytes"), 0);
-    cr_expect_gt(number(plan, "step_seconds"), 0);
-    cr_expect_gt(number(plan, "train_seconds"), number(plan, "step_seconds"));
-    cr_expect_gt(number(plan, "score_seconds"), 0);
-    cr_expect_eq(number(plan, "prefix_seconds"), 0);
-}
-
-Test(pipeline, train_prints_a_table_or_an_object) {
-    const char *run = support_scratch_path("run");
-    struct outcome table = program_expect(0, "train $TINY --out $DIR/run");
-    support_contains(table.out, "best epoch ", "validation ", "accuracy ", " +- ",
-                     "majority class ", "tokens/s", run);
-    program_says(2, "not empty", "train $TINY --out $DIR/run");
-    json_t *object = program_json("train $TINY --out $DIR/run --overwrite --json --quiet");
-    has_string(object, "out", run);
-    cr_assert_eq(number(object, "epochs_run"), 2);
-    const json_t *test = json_object_get(object, "test");
-    support_has(test, "{'n': 40, 'draws': 2, 'majority': 0.5}");
-    const json_t *accuracy = support_at(test, "metrics/accuracy");
-    cr_assert(number(accuracy, "mean") >= 0 && number(accuracy, "mean") <= 1);
-    cr_assert_geq(number(accuracy, "sd"), 0);
-}
-
 /* Checks a private run's score, its privacy, its shared file, and a reader of that file. */
 static void share(const char *run) {
     json_t *object = program_json("privacy %s --json", run);
@@ -150,63 +63,6 @@ Test(pipeline, every_method_trains_and_evaluates) {
         program_expect(0, "predict %s --split dev", run);
         if (noise) share(run);
     }
-}
-
-Test(pipeline, gaussian_methods_have_options_of_their_own) {
-    const json_t *nvib = support_at(
-        program_json(
-            "train $TINY --method vib-fixed --vib-sigma 0.4 --vtdp-pool first --dry-run --json"),
-        "configuration/nvib");
-    support_has(nvib, "{'vib_sigma': 0.4, 'vtdp_pool': 'first', 'pool': 'first'}");
-    program_says(
-        2, "--vib-sigma: expected a log variance in the clip range",
-        "train $TINY --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out $DIR/refused");
-}
-
-Test(pipeline, predict_writes_the_leaderboard_s_file) {
-
-    make_run("base");
-    program_prints(0, "predictions_test.tsv", "predict $DIR/run");
-    char *file = support_read(in_run("predictions_test.tsv"));
-    cr_assert_eq(strncmp(file, "index\tprediction\n0\t", 19), 0, "found %s", file);
-    const char *out = support_scratch_path("mine.tsv");
-    has_string(program_json("predict $DIR/run --split dev --out $DIR/mine.tsv --json"), "out", out);
-    cr_assert(exists(out));
-}
-
-/* A measurement with other options does not overwrite an earlier one. Reports show the complete measurement for one
- * sample. */
-Test(pipeline, measurements_are_kept_apart) {
-
-    make_run("nvdp");
-    program_prints(0, "Measured on 20 of 40 texts only: ", "privacy $DIR/run --limit 20 --quiet");
-    program_prints(0, "not measured completely: 20 of its 40 texts were measured",
-                   "report $DIR/run");
-    struct outcome outcome = program_expect(0, "privacy $DIR/run --quiet");
-    support_contains(outcome.out, "Measured on 40 texts: ");
-    char *first = support_read(in_run("privacy.json"));
-    static const char *const others[][2] = {
-        {"--limit 20", "privacy-limit-20.json"},
-        {"--releases 2", "privacy-releases-2.json"},
-        {"--split train --limit 10 --seed 3", "privacy-split-train-limit-10-seed-3.json"},
-        {"--order inf --moments 1,2", "privacy-order-inf-moments-1_2.json"},
-        {"--exact", "privacy-exact.json"},
-        {"--certify --releases 4 --delta 1e-6", "certificate-delta-1e_06-releases-4.json"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct outcome other = program_run("privacy $DIR/run %s --quiet", others[i][0]);
-        cr_expect(exists(in_run(others[i][1])), "%s: %s", others[i][1], other.err);
-        cr_expect_str_eq(support_read(in_run("privacy.json")), first);
-    }
-    outcome = program_expect(0, "info $DIR/run");
-    support_contains(outcome.out, "Measured on 40 texts: ", "privacy-limit-20.json",
-                     "20 of 40 texts: not complete");
-    outcome = program_expect(0, "report $DIR/run");
-    support_contains(outcome.out, "one sample of a text");
-    support_lacks(outcome.out, "not measured completely");
-    program_expect(
-        0, "train $TINY --method nvdp --overwrite --out $DIR/run --quiet"); /* another model */
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        cr_expect_not(exists(in_run(others[i][1])), "%s", others[i][1]);
 }
 
 /* Runs nvdp privacy and returns how often it opened run.json. */
@@ -378,60 +234,6 @@ Test(pipeline, certify_a_run) {
     program_says(2, "expected exactly one of RUN and --posteriors", "attack --kind pair");
 }
 
-Test(pipeline, privacy_of_a_run_without_noise_is_refused) {
-    program_says(2, "nvdp privacy: ", "privacy %s", make_run("base"));
-}
-
-Test(pipeline, export_and_reuse) {
-
-    make_run("nvdp");
-    struct outcome outcome = program_expect(
-        0, "export $DIR/run --split train,dev --with-labels --samples 2 --out $DIR/shared.h5");
-    support_contains(outcome.out, support_scratch_path("shared.h5"), "200");
-    json_t *object = program_json("reuse $DIR/shared.h5 --epochs 2 --json --quiet");
-    cr_assert_gt(number(object, "train_texts"), 0);
-    support_has(object, "{'classes': 2, 'n': 40}");
-    object = program_json("info $DIR/shared.h5 --json");
-}
-
-Test(pipeline, seeded_export_says_so_and_repeats) {
-
-    make_run("nvdp");
-    nvdp__autofree char *first = NULL;
-    for (int i = 0; i < 2; i++) {
-        struct outcome outcome = program_expect(0,
-                                                "export $DIR/run --split dev --split train "
-                                                "--insecure-seed 7 --no-ledger --out %s --json",
-                                                support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
-        json_t *object = program_object(&outcome);
-        cr_assert_eq(number(object, "texts"), 200);
-        support_contains(text_at(object, "statement"), "seed");
-        cr_expect(json_is_true(json_object_get(object, "insecure_seed")));
-        support_contains(outcome.err, "warning: --insecure-seed: ");
-        if (i == 0) {
-            first = json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
-        } else {
-            nvdp__autofree char *second =
-                json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
-            cr_assert_str_eq(first, second);
-        }
-    }
-}
-
-Test(pipeline, encode_writes_hidden_states) {
-    const char *input = support_file(
-        "texts.jsonl", "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
-    cr_assert_eq(number(program_json("encode --model $MODEL --jsonl $DIR/texts.jsonl --out "
-                                     "$DIR/hidden.h5 --json --quiet"),
-                        "texts"),
-                 2);
-    cr_assert(exists(support_scratch_path("hidden.h5")));
-    support_write_text(input, "{\"text\": \"the film\"}\n{\"text\": 3}\n");
-    program_says(3, "texts.jsonl:2",
-                 "encode --model $MODEL --jsonl $DIR/texts.jsonl --out $DIR/bad.h5");
-    cr_assert_not(exists(support_scratch_path("bad.h5")));
-}
-
 /* --- interruption --- */
 
 static void wait_for(const char *path) {
@@ -488,40 +290,6 @@ Test(pipeline, an_ignored_interrupt_stays_ignored) {
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFEXITED(status));
     cr_assert_eq(WEXITSTATUS(status), 130, "%s", support_read(messages));
-}
-
-/* A run that was killed after an epoch has a model but no result.json. */
-Test(pipeline, an_unfinished_run_is_refused) {
-    static const char *const commands[] = {
-        "privacy %s",
-        "privacy %s --certify",
-        "eval %s",
-        "predict %s",
-        "export %s --split dev --out shared.h5",
-        "attack %s --kind reidentify",
-        "attack %s --kind pair",
-        "train --task sst2 --data . --from-base %s --max-length 12 --out other",
-        "train --task sst2 --data . --model %s/model --max-length 12 --out other",
-        "encode --model %s/model --jsonl texts.jsonl --out hidden.h5",
-        "pretrain --text texts --init %s/model --length 12 --batch 1 --out pretrained",
-    };
-    const char *run = make_run("base");
-    const char *expected = support_path("finish it with: nvdp train --resume %s\n", run);
-    struct outcome outcome = program_expect(0, "eval $DIR/run");
-    cr_assert_eq(unlink(in_run("result.json")), 0);
-    support_file("texts", "good film\n");
-    support_file("texts.jsonl", "{\"text\": \"good film\"}\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const char *command = support_path(commands[i], run);
-        outcome = program_shell("cd $DIR/ && ln -sf $TASK/*.tsv . && %s/nvdp %s", NVDP_BINARY_DIR,
-                                command);
-        cr_expect_eq(outcome.code, 1, "%s: %d", command, outcome.code);
-        cr_expect(strstr(outcome.err, expected) != NULL, "%s: %s", command, outcome.err);
-    }
-    program_prints(0, "nvdp train --resume", "info $DIR/run");
-    program_prints(0, "the model of a run that has not ended", "info $DIR/run/model");
-    program_expect(0, "train --resume $DIR/run --quiet");
-    program_expect(0, "eval $DIR/run");
 }
 
 /* A signal may arrive at any instruction, also inside a library's matrix product. The model in models/ has products

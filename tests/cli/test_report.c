@@ -1,9 +1,6 @@
 /* Tests of nvdp report on runs that the program made. */
 #include "program.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 static const char *make_runs(void) {
     static char folder[4096];
     snprintf(folder, sizeof folder, "%s", support_scratch_path("runs of 'mine'"));

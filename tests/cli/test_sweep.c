@@ -2,13 +2,6 @@
 #include "program.h"
 #include "sweep/sweep.h"
 
-#include <nvdp.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 /* Writes a grid of the tiny task with these additional members. */
 static const char *write_grid(const char *members) {
     const char *text =

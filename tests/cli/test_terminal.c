@@ -1,8 +1,6 @@
 /* No subcommand prints a control character from a name, a label or a path, on standard output or standard error. */
 #include "program.h"
 
-#include <sys/stat.h>
-
 /* Control characters of three kinds, a mark that reverses text, and the end of a line. */
 #define EVIL                                                                                       \
     "\033[2J\a\xc2\x9b"                                                                            \

@@ -1,58 +1,11 @@
-/* Tests of help, version and invalid usage: texts and exit codes that users and scripts see first. */
+/* Tests of help and of options in all subcommands. Invalid usage is in usage.txt. */
 #include "program.h"
-
-#include <nvdp/attack.h>
-#include <nvdp/pretrain.h>
-#include <nvdp/privacy.h>
-#include <nvdp/sanitize.h>
-#include <nvdp/share.h>
-#include <nvdp/train.h>
-#include <nvdp/version.h>
 
 static const char *const commands[] = {
     "pretrain", "train", "eval",   "predict", "privacy",  "sanitize", "export", "summarize",
     "reuse",    "sweep", "report", "encode",  "tokenize", "account",  "attack", "audit",
     "explain",  "info",  "bench",  "verify",  "gate",     "search",   "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-/* Warns of an option without effect and reports a missing folder. */
-Test(usage, what_users_try_first) {
-    struct outcome outcome = program_expect(0, "train $TINY --method base --lambda 1 --dry-run");
-    support_contains(outcome.err, "method base has no bottleneck; options without effect: ",
-                     ", --lambda-g, --lambda-d\n");
-    program_says(1,
-                 "bert-base-uncased: no such folder: expected one of this machine "
-                 "(no hub is asked) with config.json",
-                 "train --task sst2 --data $DIR/. --model bert-base-uncased --out $DIR/run");
-    program_prints(0, "--input=FILE", "encode --help");
-}
-
-/* Options of another method are refused if a proof hangs on them, and listed once otherwise. */
-Test(usage, options_that_the_method_does_not_read) {
-    static const char *const refused[] = {"--word-epsilon 2", "--word-delta 1e-6", "--clip-word 1",
-                                          "--word-window 1", "--word-layers 1"};
-    static const char *const of[][2] = {{"word --word-epsilon 2", "--max-length 8"},
-                                        {"word --word-epsilon 2", "--kappa 2"},
-                                        {"vib-fixed", "--vtdp-pool first"},
-                                        {"vib-learned", "--vib-sigma .7"},
-                                        {"vtdp", "--prior-alpha 2"},
-                                        {"nvdp", "--vib-sigma .7"},
-                                        {"base", "--latent-dim 4"}};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        program_says(2, "a certificate per word (word), found --method vib-fixed",
-                     "train $TINY --method vib-fixed %s --dry-run", refused[i]);
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct outcome outcome =
-            program_expect(0, "train $TINY --method %s %s --dry-run", of[i][0], of[i][1]);
-        const char *line = strstr(outcome.err, "; options without effect: ");
-        cr_assert_not_null(line, "%s: %s", of[i][0], outcome.err);
-        cr_expect_null(strstr(line + 10, "options without effect"), "%s", outcome.err);
-        support_contains(line, support_path("%.*s", (int)strcspn(of[i][1], " "), of[i][1]));
-    }
-    struct outcome outcome =
-        program_expect(0, "train $TINY --preset certified --latent-dim 4 --method vtdp --dry-run");
-    cr_expect_null(strstr(outcome.err, "--vib-sigma"), "%s", outcome.err); /* the preset's */
-}
 
 /* The program and the library name the same option, each in its own style. */
 Test(usage, messages_name_options_in_the_callers_way) {
@@ -239,12 +192,6 @@ Test(usage, short_help_is_true_alone) {
     program_prints(0, "word (a proof", "train --help");
 }
 
-Test(usage, help_states_defaults_and_choices) {
-    struct outcome help = program_expect(0, "train --help=all");
-    support_contains(help.out, "--lambda-g=X", "--kl-schedule=S", "(default 0.1)",
-                     "(default hidden)");
-}
-
 /* Expects the option under this heading, the last line before it with one leading blank and a trailing colon. */
 static void stands_under(const char *command, const char *option, const char *heading) {
     struct outcome help = program_expect(0, "%s --help=all", command);
@@ -319,154 +266,4 @@ Test(usage, no_heading_is_there_twice) {
             cr_expect_null(strstr(line + 1, heading), "%s:%s", commands[i], heading);
         }
     }
-}
-
-static void refused(const char *args, const char *message, const char *hint) {
-    struct outcome outcome = program_expect(2, "%s", args);
-    support_contains(outcome.err, message, hint);
-    cr_assert_str_empty(outcome.out);
-}
-
-Test(usage, wrong_usage_exits_with_2_and_a_hint) {
-    refused("", "expected a subcommand", "try nvdp --help");
-    refused("trian", "unknown subcommand 'trian'; did you mean 'train'?", "try nvdp --help");
-    refused("frobnicate", "unknown subcommand 'frobnicate'\n", "try nvdp --help");
-    refused("--json", "unknown option '--json'", "try nvdp --help");
-    refused("train --lamda 1", "nvdp train: unrecognized option '--lamda'",
-            "nvdp train: did you mean 'lambda'?\nnvdp train: try nvdp train --help");
-    refused("train --limit_train=3", "unrecognized option", "did you mean 'limit-train'?");
-    refused("train --lr", "option '--lr' requires an argument", "try nvdp train --help");
-    refused("train --lr fast", "option --lr: expected a number, found 'fast'",
-            "try nvdp train --help");
-    refused("train --word-window 17 --task sst2 --data x --model y --out z",
-            "nvdp train: --word-window: expected 0 to 16, found 17", "try nvdp train --help");
-    refused("train --lr nan", "option --lr: expected a number, found 'nan'",
-            "try nvdp train --help");
-    refused("train --epochs -1", "option --epochs: expected a whole number of at least 0",
-            "try nvdp train --help");
-    refused("train --epochs 1.5", "option --epochs: expected a whole number",
-            "try nvdp train --help");
-    refused("train --seed 18446744073709551616", "option --seed: expected a whole number from 0",
-            "try nvdp train --help");
-    refused("train --resume run --dry-run", "option --dry-run: a resumed run keeps", "--help");
-    refused("train --resume run --overwrite", "option --overwrite: a resumed run", "--help");
-    refused("train --lambda few", "option --lambda: expected a number, found", "few");
-    refused("train --method nvidp", "option --method: expected one of base reg vib-fixed",
-            "try nvdp train --help");
-    refused("train --threads 0", "threads: expected 1 to 1024, found 0", "try nvdp train --help");
-    refused("train extra", "unexpected argument 'extra'", "try nvdp train --help");
-    refused("eval", "expected RUN", "try nvdp eval --help");
-    refused("eval a b", "unexpected argument 'b'", "try nvdp eval --help");
-    refused("privacy", "expected exactly one of RUN and --posteriors", "try nvdp privacy --help");
-    refused("privacy run --posteriors f.h5", "expected exactly one of RUN and --posteriors",
-            "try nvdp privacy --help");
-    refused("search f.h5", "expected exactly one of --query and --queries",
-            "try nvdp search --help");
-    refused("export --model m --out f.h5 --input t.tsv", "needs --center", "");
-    refused("export run --center c --out f.h5 --input t.tsv", "need --model", "");
-    refused("reuse f.h5 --eval-labels l", "--eval-labels needs --eval-file",
-            "try nvdp reuse --help");
-}
-
-Test(usage, needed_options_are_named) {
-    refused("train --data d --model m --out o", "option --task is needed: sst2, mrpc, ",
-            "tsv (your files: TSV, CSV or JSON lines)");
-    refused("summarize --epsilon 1", "unrecognized option '--epsilon'",
-            "did you mean --summary-epsilon, --budget-epsilon, --person-epsilon?");
-    refused("train --task sst2 --model m --out o", "option --data is needed", "--help");
-    refused("train --task sst2 --data d --out o", "option --model or --from-base is needed",
-            "--help");
-    refused("train --task sst2 --data d --model m", "option --out is needed", "--help");
-    refused("train --task tsv --data d --model m --out o",
-            "option --text-column is needed for --task tsv", "--help");
-    refused("train --task tsv --text-column t --data d --model m --out o",
-            "option --label-column is needed for --task tsv", "--help");
-    refused("encode --jsonl f --out o", "option --model is needed", "--help");
-    refused("encode --model m --out o", "option --input is needed", "--help");
-    refused("encode --model m --jsonl f", "option --out is needed", "--help");
-    refused("export run --split dev", "option --out is needed", "--help");
-    refused("export run --input f --split dev --out o", "exactly one of --input and --split",
-            "--help");
-    refused("tokenize", "option --model is needed", "--help");
-}
-
-Test(usage, an_unknown_precision_names_the_known_ones) {
-    refused("train --precision f16", "expected one of f32 bf16 int8, found 'f16'", "--help");
-}
-
-Test(usage, int8_does_not_train) {
-    program_says(2, "precision: expected f32 or bf16 for training, found int8",
-                 "train $TINY --precision int8 --out $DIR/run");
-    refused("pretrain --precision int8 --text t --out o", "expected one of f32 bf16, found 'int8'",
-            "--help");
-}
-
-Test(usage, a_resumed_run_takes_no_other_options) {
-    program_expect(0, "train $TINY --out $DIR/run");
-    const char *args = support_path("train --resume %s --lr 1e-3", support_scratch_path("run"));
-    refused(args, "option --lr: a resumed run keeps its", "try nvdp train --help");
-}
-
-Test(usage, exit_codes_of_the_library_s_errors) {
-    program_says(2, "nvdp train: --lr: expected", "train $TINY --out $DIR/run --lr -1");
-    program_says(2, "sst3", "train $TINY --task sst3 --out o");
-    program_says(1, "nowhere", "eval $DIR/nowhere");
-    support_file("not.h5", "this is not HDF5");
-    struct outcome input = program_expect(3, "privacy --posteriors $DIR/not.h5");
-    support_contains(input.err, "nvdp privacy: ", "not.h5");
-    support_folder("luke", "config.json",
-                   "{\"model_type\": \"luke\"}"); /* unsupported is bad input as well */
-    support_file("t.txt", "a text\n");
-    program_says(3, "found 'luke'", "encode --model $DIR/luke --input $DIR/t.txt --out $DIR/o.h5");
-    support_folder("nfd", "tokenizer.json", "{\"model\": {\"type\": \"WordLevel\"}}");
-    program_says(3, "found WordLevel", "tokenize --model $DIR/nfd --input $DIR/t.txt");
-}
-
-Test(usage, a_full_disk_is_a_failure) {
-    static const char *const said[] = {"--help",           "account --help", "train --help",
-                                       "train --help=all", "train --usage",  "train --version"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        program_expect(1, "%s >/dev/full 2>$DIR/messages; (exit $?)", said[i]);
-        support_contains(support_read(support_scratch_path("messages")), "cannot write to stdout");
-    }
-}
-
-/* A file that exceeds the limit is a failure with a message, also while options are read. */
-Test(usage, a_limit_on_the_size_of_files_is_a_failure) {
-    static const char *const said[] = {"--help", "report --help", "account --version"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        const int status =
-            system(support_path("ulimit -f 0; exec %s/nvdp %s >%s 2>/dev/null", NVDP_BINARY_DIR,
-                                said[i], support_scratch_path("help")));
-        cr_assert(WIFEXITED(status), "%s", said[i]);
-        cr_expect_eq(WEXITSTATUS(status), 1, "%s", said[i]);
-    }
-}
-
-/* argp's help never ends with a margin or a column that leaves no room, so the variable has no effect. */
-Test(usage, help_ends_whatever_the_environment_says) {
-    static const char *const formats[] = {"rmargin=20", "rmargin=-1", "opt-doc-col=200",
-                                          "rmargin=0,header-col=400"};
-    const char *usual = program_expect(0, "account --help").out;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        setenv("ARGP_HELP_FMT", formats[i], 1);
-        cr_expect_str_eq(program_expect(0, "account --help").out, usual);
-    }
-    unsetenv("ARGP_HELP_FMT");
-}
-
-Test(usage, a_wrong_source_date_is_refused_before_any_work) {
-    setenv("SOURCE_DATE_EPOCH", "yesterday", 1);
-    program_says(2, "SOURCE_DATE_EPOCH: expected seconds since 1970, found 'yesterday'",
-                 "account --noise 1");
-    unsetenv("SOURCE_DATE_EPOCH");
-}
-
-/* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */
-Test(usage, what_is_said_to_a_closed_file_goes_into_no_other) {
-    program_expect(0, "train $TINY --out $DIR/closed >$DIR/said 2>&-; (exit $?)");
-    char *rest = NULL, *metrics = support_read(support_scratch_path("closed/metrics.jsonl"));
-    for (const char *line = strtok_r(metrics, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest))
-        cr_assert_eq(line[0], '{', "%s", line);
 }
