@@ -4,6 +4,8 @@
 
 #include <float.h>
 
+#include "test_context.h"
+
 enum { MANY = 1 << 20 };
 
 static const struct nvdp__noise SEEDED = {.seed = 20240607};
@@ -107,7 +109,6 @@ Test(random, release_streams_differ_by_name_and_key) {
 }
 
 Test(random, release_keys_are_fresh_and_wiped) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__release_key one = {0}, two = {0};
     ok(nvdp__release_key_create(ctx, &one));
     ok(nvdp__release_key_create(ctx, &two));

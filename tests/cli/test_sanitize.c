@@ -2,6 +2,8 @@
 #include "program.h"
 #include "text/representations.h"
 
+#include "test_context.h"
+
 /* Writes word vectors, $VECTORS in commands. $FAITHFUL has options with which no token changes, so the output is the
  * tokenized text. */
 static void setup(void) {
@@ -63,7 +65,6 @@ Test(sanitize, representations) {
         "$DIR/r.h5");
     support_contains(outcome.out, "laplace (a noisy\n  vector in place of the token");
     support_lacks(outcome.out, "changed ");
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__representations_close) struct nvdp__representations *file = NULL,
                                                                             *no = NULL;
     struct nvdp__representations_info info;

@@ -2,6 +2,8 @@
 #include "program.h"
 #include "sweep/sweep.h"
 
+#include "test_context.h"
+
 /* Writes a grid of the tiny task with these additional members. */
 static const char *write_grid(const char *members) {
     const char *text =
@@ -132,7 +134,6 @@ static bool is_of_the_call(const char *name) {
 
 Test(sweep, a_grid_knows_every_option_of_train) {
     struct outcome help = program_expect(0, "train --help=all");
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("grid.json");
     struct sweep_grid grid;
     int options = 0;

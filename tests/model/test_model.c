@@ -2,6 +2,8 @@
  * the texts. */
 #include "model_test.h"
 
+#include "test_context.h"
+
 static const char vocabulary[] =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\nblue\nwarm\ncold\n";
 enum { PIECES = 10, TEXTS = 9 };
@@ -9,7 +11,7 @@ static const char *const texts[TEXTS] = {"red",           "green blue", "warm",
                                          "cold cold red", "blue",       "red green blue warm",
                                          "cold",          "warm warm",  "green"};
 
-static struct nvdp__model_info info_for(enum nvdp_method method, struct nvdp_context *ctx) {
+static struct nvdp__model_info info_for(enum nvdp_method method) {
     static const char *const labels[] = {"no", "yes", "maybe"};
     struct nvdp__model_info info = {.method = method, .max_length = 8, .outputs = 3};
     info.bert = nvdp__bert_config_default();
@@ -34,9 +36,8 @@ static struct nvdp__model_info info_for(enum nvdp_method method, struct nvdp_con
 }
 
 /* Builds, initializes, saves and loads a model. */
-static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_method method,
-                                           const char *directory) {
-    struct nvdp__model_info info = info_for(method, ctx);
+static struct nvdp_model *saved_and_loaded(enum nvdp_method method, const char *directory) {
+    struct nvdp__model_info info = info_for(method);
     struct nvdp_model *loaded = NULL;
     nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
@@ -58,9 +59,7 @@ static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_m
 }
 
 Test(model, what_is_saved_comes_back) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_model *model =
-        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_model *model = saved_and_loaded(NVDP_METHOD_NVDP, support_scratch_path("model"));
     const struct nvdp__model_info *info = &model->info;
     cr_assert_eq(info->method, NVDP_METHOD_NVDP);
     cr_assert_eq(info->nvib.kappa, 2);
@@ -75,9 +74,7 @@ Test(model, what_is_saved_comes_back) {
 }
 
 Test(model, tells_what_it_is) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_model *model =
-        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_model *model = saved_and_loaded(NVDP_METHOD_NVDP, support_scratch_path("model"));
     struct nvdp_model_info info = NVDP_RESULT(struct nvdp_model_info);
     ok(nvdp_model_info(ctx, model, &info));
     cr_expect_eq(info.method, NVDP_METHOD_NVDP);
@@ -92,11 +89,10 @@ Test(model, tells_what_it_is) {
 
 /* A file without newer keys gets their defaults. */
 Test(model, gaussian_methods_come_back_also_without_newer_keys) {
-    struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
     const char *path = support_path("%s/config.json", directory);
     for (int older = 0; older < 2; older++) {
-        struct nvdp_model *model = saved_and_loaded(ctx, NVDP_METHOD_VTDP, directory);
+        struct nvdp_model *model = saved_and_loaded(NVDP_METHOD_VTDP, directory);
         if (older) {
             char *text = support_read(path);
             memcpy(strstr(text, "vib_sigma"), "was_other", 9);
@@ -113,7 +109,7 @@ Test(model, gaussian_methods_come_back_also_without_newer_keys) {
     }
 }
 
-static struct nvdp_dataset *dataset_of(struct nvdp_context *ctx, const struct nvdp_model *model) {
+static struct nvdp_dataset *dataset_of(const struct nvdp_model *model) {
     struct nvdp_dataset *dataset = NULL;
     ok(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(model), 8, TEXTS, texts, NULL, &dataset));
     return support_keep(dataset);
@@ -122,10 +118,8 @@ static struct nvdp_dataset *dataset_of(struct nvdp_context *ctx, const struct nv
 /* Noise is keyed by text, so batches of any size draw the same noise. Matrix products of other
  * shapes may round differently, so outputs agree to float32 rounding, not bit for bit. */
 Test(model, outputs_do_not_depend_on_the_batch) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_model *model =
-        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
-    struct nvdp_dataset *dataset = dataset_of(ctx, model);
+    struct nvdp_model *model = saved_and_loaded(NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_dataset *dataset = dataset_of(model);
     float one[TEXTS * 3], all[TEXTS * 3], other[TEXTS * 3];
     ok(nvdp__model_predict(model, dataset, 1, 7, 0, 1, one));
     ok(nvdp__model_predict(model, dataset, 4, 7, 0, 1, all));
@@ -139,10 +133,8 @@ Test(model, outputs_do_not_depend_on_the_batch) {
 }
 
 Test(model, posteriors_describe_every_text) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_model *model =
-        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
-    struct nvdp_dataset *dataset = dataset_of(ctx, model);
+    struct nvdp_model *model = saved_and_loaded(NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_dataset *dataset = dataset_of(model);
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *p = NULL;
     ok(nvdp_model_posteriors(ctx, model, dataset, 4, &p));
     cr_assert_eq(p->texts, TEXTS);
@@ -160,10 +152,8 @@ Test(model, posteriors_describe_every_text) {
 }
 
 Test(model, base_has_no_posterior) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_model *model =
-        saved_and_loaded(ctx, NVDP_METHOD_BASE, support_scratch_path("model"));
-    struct nvdp_dataset *dataset = dataset_of(ctx, model);
+    struct nvdp_model *model = saved_and_loaded(NVDP_METHOD_BASE, support_scratch_path("model"));
+    struct nvdp_dataset *dataset = dataset_of(model);
     struct nvdp_posteriors *p = NULL;
     cr_assert_eq(nvdp_model_posteriors(ctx, model, dataset, 4, &p), NVDP_ERR_ARGUMENT);
     cr_assert_null(p);
@@ -172,8 +162,8 @@ Test(model, base_has_no_posterior) {
 
 /* Replaces the first occurrence of `from` in config.json and expects loading to fail with `words`.
  */
-static void refuses_edit(struct nvdp_context *ctx, const char *directory, const char *from,
-                         const char *to, const char *words) {
+static void refuses_edit(const char *directory, const char *from, const char *to,
+                         const char *words) {
     const char *path = support_path("%s/config.json", directory);
     char *text = support_read(path);
     char *at = strstr(text, from);
@@ -187,10 +177,9 @@ static void refuses_edit(struct nvdp_context *ctx, const char *directory, const 
 
 /* Without these keys transformers assumes two outputs. */
 Test(model, outputs_are_told_to_transformers) {
-    struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
     const char *path = support_path("%s/config.json", directory);
-    saved_and_loaded(ctx, NVDP_METHOD_BASE, directory);
+    saved_and_loaded(NVDP_METHOD_BASE, directory);
     const json_t *config = support_json(path);
     cr_assert_eq(json_object_size(json_object_get(config, "id2label")), 3);
     support_has(config, "{'id2label/2': 'maybe', 'label2id/yes': 1, "
@@ -198,19 +187,17 @@ Test(model, outputs_are_told_to_transformers) {
 }
 
 Test(model, damaged_configurations_are_refused_by_key) {
-    struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
-    saved_and_loaded(ctx, NVDP_METHOD_NVDP, directory);
-    refuses_edit(ctx, directory, "\"nvdp\":", "\"other\":", "nvdp");
-    refuses_edit(ctx, directory, "\"version\": 1", "\"version\": 9", "version");
-    refuses_edit(ctx, directory, "\"hidden\"", "\"secret\"", "length_policy");
-    refuses_edit(ctx, directory, "\"maybe\"", "17", "labels");
-    refuses_edit(ctx, directory, "\"tsv\"", "\"sst3\"", "sst3");
-    refuses_edit(ctx, directory, "\"outputs\": 3", "\"outputs\": 4", "labels");
+    saved_and_loaded(NVDP_METHOD_NVDP, directory);
+    refuses_edit(directory, "\"nvdp\":", "\"other\":", "nvdp");
+    refuses_edit(directory, "\"version\": 1", "\"version\": 9", "version");
+    refuses_edit(directory, "\"hidden\"", "\"secret\"", "length_policy");
+    refuses_edit(directory, "\"maybe\"", "17", "labels");
+    refuses_edit(directory, "\"tsv\"", "\"sst3\"", "sst3");
+    refuses_edit(directory, "\"outputs\": 3", "\"outputs\": 4", "labels");
 }
 
 Test(model, methods_are_found_by_name) {
-    struct nvdp_context *ctx = support_context();
     enum nvdp_method method = NVDP_METHOD_BASE;
     ok(nvdp_method_find(ctx, "nvdp", &method));
     cr_assert_eq(method, NVDP_METHOD_NVDP);

@@ -2,6 +2,8 @@
 #include "gradient.h"
 #include "model_test.h"
 
+#include "test_context.h"
+
 enum { WIDTH = 8, TEXTS = 2, TOKENS = 5 };
 
 static const struct nvdp__mechanism *none(void) {
@@ -128,7 +130,6 @@ Test(none, has_nothing_private) {
 
 /* Without a pooler only the states of words can be read. */
 Test(none, needs_the_pooler) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__bert bert = {.has_pooler = false};
     struct nvdp__params params;
     struct nvdp__batch batch = {.texts = 1};

@@ -5,6 +5,8 @@
 
 #include <gsl/gsl_cdf.h>
 
+#include "test_context.h"
+
 static struct nvdp__summary plan(size_t units, size_t dim, size_t answers, double epsilon) {
     struct nvdp__summary of;
     ok(nvdp__summary_plan(support_context(), units, dim, answers, epsilon, 1e-5, &of));
@@ -52,7 +54,6 @@ Test(summary, plan_proves_the_epsilon_that_was_asked) {
 }
 
 Test(summary, plan_refuses) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__summary of;
     static const struct {
         size_t units, dim;

@@ -1,11 +1,13 @@
 /* Gradients at the start of a step: zeroed, left alone, or zeroed by rows. */
 #include "tensor_test.h"
 
+#include "test_context.h"
+
 enum { ROWS = 7, DIM = 5 };
 enum { BEFORE, TABLE, ADDED, SET_ONE, SET_TWO, STILL, AFTER, TENSORS };
 
 /* Declares a table between tensors of all kinds, none of whole cache lines. */
-static void declare(struct nvdp__params *params, struct nvdp_context *ctx) {
+static void declare(struct nvdp__params *params) {
     const struct {
         const char *name;
         size_t rows, cols;
@@ -29,7 +31,6 @@ static void declare(struct nvdp__params *params, struct nvdp_context *ctx) {
 }
 
 Test(gradients, joined_tensors_follow_without_padding) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__params_release) struct nvdp__params params;
     size_t index[5];
     nvdp__params_init(&params, ctx);
@@ -67,10 +68,9 @@ static void expect_row(const struct nvdp__params *params, size_t row, float valu
 }
 
 Test(gradients, begin_as_zero_except_where_they_are_set) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__params params;
     for (size_t d = 0; d < DEVICES; d++) {
-        declare(&params, ctx);
+        declare(&params);
         fill(&params, 3);
         nvdp__grad_begin(&test_devices[d], &params);
         const size_t zeroed[] = {BEFORE, TABLE, ADDED, AFTER};
@@ -89,10 +89,9 @@ Test(gradients, begin_as_zero_except_where_they_are_set) {
 }
 
 Test(gradients, only_the_rows_used_last_are_zeroed) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];
     nvdp__auto(nvdp__params_release) struct nvdp__params params;
-    declare(&params, ctx);
+    declare(&params);
     const struct nvdp__row_use *use = params.use;
     cr_assert_eq(use->table, TABLE);
     cr_expect_not(use->tracked);
@@ -122,10 +121,9 @@ Test(gradients, only_the_rows_used_last_are_zeroed) {
 }
 
 Test(gradients, all_rows_at_once) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];
     nvdp__auto(nvdp__params_release) struct nvdp__params params;
-    declare(&params, ctx);
+    declare(&params);
     const int32_t index[] = {2};
     for (int order = 0; order < 3; order++) { /* rows before, after, none */
         nvdp__grad_begin(dev, &params);
@@ -149,10 +147,9 @@ Test(gradients, all_rows_at_once) {
 /* Without nvdp__grad_begin nothing is tracked, as when the caller maintains the gradients; nor
  * for inference. */
 Test(gradients, rows_are_not_tracked_unasked) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__params params;
     const int32_t index[] = {2};
-    declare(&params, ctx);
+    declare(&params);
     nvdp__grad_rows(&params, 1, index);
     nvdp__grad_rows(&params, 0, NULL);
     cr_expect_eq(params.use->count, 0);
@@ -170,7 +167,6 @@ Test(gradients, rows_are_not_tracked_unasked) {
 
 /* Only the first table is tracked by rows; another is zeroed as a whole. */
 Test(gradients, a_second_table) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];
     nvdp__auto(nvdp__params_release) struct nvdp__params params;
     size_t one, two;
@@ -189,7 +185,6 @@ Test(gradients, a_second_table) {
 }
 
 Test(gradients, survive_every_failed_allocation) {
-    struct nvdp_context *ctx = support_context();
     uint64_t k = 1;
     for (;; k++) {
         struct nvdp__params params;

@@ -4,6 +4,8 @@
 #include "train/sentence_run.h"
 #include "vib/vib.h"
 
+#include "test_context.h"
+
 enum { N = 6, D = 10, P = 4, VALUES = P * D };
 
 struct case_ {
@@ -144,7 +146,6 @@ Test(distill, the_clip_holds_for_any_map) {
 /* Texts that vary in two directions only: training gives these all the norm, which a start in other directions does not. */
 Test(distill, learns_the_directions_that_vary) {
     enum { TEXTS = 400 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__stream stream = support_stream(3, 0);
     static float x[TEXTS * D];
     float map[VALUES], decoder[VALUES], again[VALUES], other[VALUES];

@@ -4,6 +4,8 @@
 #include "support.h"
 #include "vib/vib.h"
 
+#include "test_context.h"
+
 enum { WIDTH = 24, TEXTS = 40, TOKENS = 5, EMPTY = 2 };
 
 struct made {
@@ -142,7 +144,6 @@ Test(sentence, direction) {
 }
 
 Test(sentence, options) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_bert_config bert = {.hidden_size = WIDTH, .num_attention_heads = 2};
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.stdev_tau = config.length = 1;

@@ -8,6 +8,8 @@
 #include "text/tokenizer.h"
 #include "vib/vib.h"
 
+#include "test_context.h"
+
 enum { WIDTH = 12, PIECES = 40, NUMBERS = 3, TEXTS = 8, LONGEST = 24, POSITIONS = 60 };
 
 struct words {
@@ -342,7 +344,6 @@ Test(word, a_state_depends_on_its_window_alone) {
  * so many others that its windows are in several runs of the layers. */
 static void states_of_many(int threads, size_t others, size_t place, float *states) {
     enum { WIDE = 64, WORDS_OF_A_TEXT = 16 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config base = nvdp__bert_config_default();
     const struct nvdp__over_words how = {.window = 2, .layers = 2};
     nvdp__auto(nvdp__device_release) struct nvdp__device dev;
@@ -531,7 +532,6 @@ Test(word, gradients_of_the_projection) {
 /* ---- what it refuses ---- */
 
 Test(word, refusals) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config bert = nvdp__bert_config_default();
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     struct nvdp__params params;
