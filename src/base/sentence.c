@@ -23,6 +23,10 @@ void nvdp__append(struct nvdp__writer *writer, const char *format, ...) {
     writer->used += (size_t)length < left ? (size_t)length : left;
 }
 
+void nvdp__append_item(struct nvdp__writer *writer, size_t i, bool last, const char *item) {
+    nvdp__append(writer, "%s%s", i == 0 ? "" : last ? " or " : ", ", item);
+}
+
 nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of, FILE *to),
                           const void *of, char **out) {
     char *text = NULL;

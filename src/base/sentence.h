@@ -17,6 +17,9 @@ struct nvdp__writer {
 __attribute__((format(printf, 2, 3))) void nvdp__append(struct nvdp__writer *writer,
                                                         const char *format, ...);
 
+/* Appends item `i` of a list "a, b or c". */
+void nvdp__append_item(struct nvdp__writer *writer, size_t i, bool last, const char *item);
+
 /* Sets the result to the text that `print` writes about `of`; the caller frees it with free(). Fails with
  * NVDP_ERR_MEMORY. */
 nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of, FILE *to),

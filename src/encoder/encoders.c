@@ -57,11 +57,7 @@ const struct nvdp__encoder_row *nvdp__encoder_choice(int choice) {
 const char *nvdp__encoder_list(char text[NVDP__ENCODER_LIST]) {
     struct nvdp__writer to = {text, NVDP__ENCODER_LIST, 0};
     for (size_t i = 0; nvdp__encoders[i] != NULL; i++)
-        nvdp__append(&to, "%s%s",
-                     i == 0                          ? ""
-                     : nvdp__encoders[i + 1] == NULL ? " or "
-                                                     : ", ",
-                     nvdp__encoders[i]->names.type);
+        nvdp__append_item(&to, i, nvdp__encoders[i + 1] == NULL, nvdp__encoders[i]->names.type);
     return text;
 }
 

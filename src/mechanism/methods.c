@@ -1,12 +1,12 @@
 /* The table of methods, and the functions that read it. */
 #include "base/own.h"
+#include "base/sentence.h"
 #include "mechanism/bottleneck_options.h"
 #include "mechanism/mechanism.h"
 #include "options/schema.h"
 
 #include <math.h>
 #include <nvdp/rdp.h>
-#include <stdio.h>
 #include <string.h>
 
 #ifndef METHODS /* a test adds a method */
@@ -43,16 +43,13 @@ const char *nvdp_method_name(enum nvdp_method method) {
 
 nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nvdp_method *out) {
     char all[256] = "";
-    size_t used = 0;
+    struct nvdp__writer to = {all, sizeof all, 0};
     for (size_t i = 0; i < COUNT; i++) {
         if (strcmp(name, nvdp__method_names[i]) == 0) {
             *out = (enum nvdp_method)i;
             return NVDP_OK;
         }
-        const char *before = i == 0 ? "" : i + 1 < COUNT ? ", " : " or ";
-        if (used < sizeof all)
-            used += (size_t)nvdp__snprintf(all + used, sizeof all - used, "%s%s", before,
-                                           nvdp__method_names[i]);
+        nvdp__append_item(&to, i, i + 1 == COUNT, nvdp__method_names[i]);
     }
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method '%s' is unknown: expected %s", name, all);
 }

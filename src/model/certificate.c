@@ -76,18 +76,15 @@ static void write_need(enum nvdp__need need, char *out, size_t size) {
         [NVDP__NEED_VARIANCE_BOUNDS] = "--clip-logvar-min X --clip-logvar-max Y",
     };
     struct nvdp__writer to = {.out = out, .size = size};
-    size_t left = 0; /* number of remedies that are not printed yet */
+    size_t count = 0, k = 0;
     nvdp__append(&to, "%s", need == NVDP__NEED_NOISE ? "--method " : options[need]);
     if (need != NVDP__NEED_NOISE) return;
     for (size_t i = 0; i < nvdp__method_count(); i++)
-        left += is_remedy(i);
+        count += is_remedy(i);
     for (size_t i = 0; i < nvdp__method_count(); i++)
         if (is_remedy(i)) {
-            left--;
-            nvdp__append(&to, "%s%s", nvdp_method_name((enum nvdp_method)i),
-                         left > 1    ? ", "
-                         : left == 1 ? " or "
-                                     : "");
+            nvdp__append_item(&to, k, k + 1 == count, nvdp_method_name((enum nvdp_method)i));
+            k++;
         }
 }
 

@@ -491,11 +491,7 @@ const struct nvdp__format *const nvdp__formats[] = {&nvdp__format_hdf5, &nvdp__f
 const char *nvdp__format_endings(char text[NVDP__ENDINGS]) {
     struct nvdp__writer list = {text, NVDP__ENDINGS, 0};
     for (size_t i = 0; nvdp__formats[i] != NULL; i++)
-        nvdp__append(&list, "%s%s",
-                     i == 0                         ? ""
-                     : nvdp__formats[i + 1] == NULL ? " or "
-                                                    : ", ",
-                     nvdp__formats[i]->extension);
+        nvdp__append_item(&list, i, nvdp__formats[i + 1] == NULL, nvdp__formats[i]->extension);
     return text;
 }
 
