@@ -1,4 +1,5 @@
-/* Tests of nvdp explain: its bounds exceed the success of the Gaussian example; invalid usage. */
+/* Tests of nvdp explain that compare its numbers with the library, or its text with a page. The others are in
+ * explain.txt. */
 #include "base/sentence.h"
 #include "program.h"
 
@@ -54,28 +55,6 @@ Test(explain, bounds_stand_above_the_example) {
 
 static double bound_at(const json_t *root, size_t i) {
     return number(json_array_get(json_object_get(root, "guess"), i), "bound");
-}
-
-/* Compares with published values: Phi(Phi^-1(b) + C). */
-Test(explain, guess_bounds_of_a_clip) {
-    json_t *found = program_json("explain --clip-sequence 2 --baseline 0.5,1e-3 --json");
-    cr_expect_float_eq(bound_at(found, 0), .97724986805182, 1e-12);
-    cr_expect_float_eq(bound_at(found, 1), .1378054128983, 1e-12);
-    cr_expect_float_eq(number(json_object_get(found, "named"), "bound"), .14701475915847, 1e-12);
-    found = program_json("explain --clip-sequence 2 --dim 4 --json");
-    cr_expect_float_eq(number(json_object_get(found, "named"), "bound"), .0203821089, 1e-8);
-    struct outcome o = program_expect(0, "explain --clip-sequence 1 --releases 4 --attribute .5");
-    support_contains(
-        o.out, "for 4 samples of a text", "97.8 %", "single\nguesses can be nearly certain",
-        "bound of the attribute holds for an attacker who knows nothing else about the text");
-    program_prints(0, "(C = 2), at most 14.8 % name the right one of 872 texts",
-                   "explain 8.8 nats");
-    found = program_json("explain 2 epsilon --delta 1e-6 --baseline .01 --json");
-    cr_expect_float_eq(bound_at(found, 0), exp(2) * .01 + 1e-6, 1e-12);
-    static const char *const wrong[] = {"--clip-sequence 2 --baseline 2", "--clip-sequence 2 5",
-                                        "2 epsilon --releases 3", "/nowhere"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        program_expect(2, "explain %s", wrong[i]);
 }
 
 /* A recipient's file: the numbers of one row and of k rows follow from its certificate, and a file whose statement does

@@ -35,36 +35,6 @@ static const char *make_run(const char *method) {
     return support_scratch_path("run");
 }
 
-/* Checks a private run's score, its privacy, its shared file, and a reader of that file. */
-static void share(const char *run) {
-    json_t *object = program_json("privacy %s --json", run);
-    cr_assert_eq(number(object, "n"), 40);
-    program_expect(0,
-                   "export %s --split train,dev --with-labels --overwrite --budget-samples 9 --out "
-                   "$DIR/of-method.h5",
-                   run);
-    object = program_json("reuse $DIR/of-method.h5 --epochs 1 --json");
-    cr_assert_not_null(json_object_get(object, "metrics"));
-    program_expect(0, "info $DIR/of-method.h5");
-}
-
-Test(pipeline, every_method_trains_and_evaluates) {
-    const char *methods[] = {"base", "nvdp", "reg", "vib-fixed", "vib-learned", "vtdp"};
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        const char *run = support_scratch_path(methods[i]);
-        program_expect(0, "train $TINY --epochs 1 --method %s --out %s --quiet", methods[i], run);
-        json_t *object = program_json("eval %s --json --draws 2", run);
-        has_string(object, "method", methods[i]);
-        support_has(object, "{'task': 'sst2', 'split': 'dev', 'protocol': 'holdout', 'n': 40}");
-        bool noise = strcmp(methods[i], "base") != 0 && strcmp(methods[i], "reg") != 0;
-        cr_assert_eq(number(object, "draws"), noise ? 2 : 1);
-        cr_assert_eq(number(object, "majority"), 0.5);
-        cr_assert_not_null(support_at(object, "metrics/accuracy"));
-        program_expect(0, "predict %s --split dev", run);
-        if (noise) share(run);
-    }
-}
-
 /* Runs nvdp privacy and returns how often it opened run.json. */
 static int count_opens(const char *run, const char *options) {
     char events[4096];

@@ -1,4 +1,4 @@
-/* Tests of nvdp sweep through the program. */
+/* Tests of nvdp sweep that interrupt it, or read its grids with the library. The others are in sweep.txt. */
 #include "program.h"
 #include "sweep/sweep.h"
 
@@ -40,56 +40,6 @@ static json_int_t number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     cr_assert(json_is_integer(value), "key '%s' is no whole number", key);
     return json_integer_value(value);
-}
-
-Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
-    const char *grid = write_grid("\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1, 2], "
-                                  "\"seeds\": [1, 2], \"latent_dim\": [4, 8], \"epochs\": 2");
-    struct stat info;
-    struct outcome outcome = program_expect(0, "sweep %s --out $DIR/sweep --dry-run", grid);
-    support_contains(outcome.out,
-                     "runs              10, of which 10 are waiting, 0 running, 0 done, 0 failed",
-                     "latent_dim=8", "sst2-nvdp-p4-l2-s1-");
-    cr_assert_neq(stat(support_scratch_path("sweep"), &info), 0);
-    json_t *object = program_json("sweep %s --out $DIR/sweep --dry-run --json", grid);
-    const json_t *runs = json_object_get(object, "runs");
-    cr_assert_eq(json_array_size(runs), 10);
-    cr_assert_eq(number(json_array_get(runs, 0), "steps"), 2 * 9); /* 144 texts in batches of 16 */
-    cr_assert_gt(number(json_array_get(runs, 9), "memory_bytes"), 0);
-}
-
-Test(sweep, a_new_sweep_needs_a_grid) {
-    program_says(2, "a new sweep needs a file GRID.json", "sweep --out $DIR/new");
-}
-
-/* A notice that applies to every run is printed once. */
-Test(sweep, tells_a_note_once) {
-    static const char of_train[] = "160 of 160 texts (100.0 %) are cut to 4 tokens";
-    const char *grid = write_grid("\"methods\": [\"base\"], \"epochs\": [1, 2], "
-                                  "\"per_task\": {\"sst2\": {\"max_length\": 4}}");
-    struct outcome outcome = program_expect(0, "sweep %s --out $DIR/sweep --dry-run", grid);
-    const char *first = strstr(outcome.err, of_train);
-    cr_assert_not_null(first, "%s", outcome.err);
-    cr_expect_null(strstr(first + 1, of_train), "%s", outcome.err);
-}
-
-Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
-    const char *bad = support_folder("bad", "train.tsv", "sentence\tlabel\nfilm\tperhaps\n",
-                                     "dev.tsv", "sentence\tlabel\nfilm\t1\n");
-    const char *grid = write_grid(
-        support_path("\"epochs\": 1, \"methods\": [\"base\", {\"name\": \"broken\", \"method\": "
-                     "\"nvdp\", \"data\": \"%s\"}]",
-                     bad));
-    struct outcome outcome = program_expect(1, "sweep %s --out $DIR/sweep --json", grid);
-    support_contains(outcome.err, "nvdp sweep: warning: ", ": failed: ");
-    json_t *object = program_object(&outcome);
-    support_has(object, "{'runs': 2, 'done': 1, 'failed': 1}");
-    support_contains(text_at(support_at(object, "failures/0"), "message"), "train.tsv:2");
-    support_write_text(grid, "{\"tasks\": [\"sst2\"], \"methods\": [\"base\"], \"sedes\": [1]}");
-    program_says(3, "grid.json: unknown key 'sedes'", "sweep %s --out $DIR/sweep", grid);
-    program_says(2, "option --out is needed", "sweep %s", grid);
-    program_says(2, "jobs: expected 1 to 1024, found 0", "sweep %s --out $DIR/sweep --jobs 0",
-                 grid);
 }
 
 Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
