@@ -398,14 +398,11 @@ static const char *train_on(const char *name, bool learnable, double lr, double 
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, run);
     config.data = data;
     config.epochs = learnable ? 4 : dp_noise > 0 ? 2 : 14;
-    config.batch = 2;
     config.adamw.lr = lr;
-    config.holdout = .3;
     config.protocol = protocol;
     config.select = NVDP__SELECT_LAST;
     config.dropout = config.classifier_dropout = 0;
-    config.eval_draws = 1;
-    config.overwrite = true;
+    task_set(&config, "batch 2 holdout .3 eval-draws 1 overwrite true");
     if (dp_noise > 0) {
         config.dp.noise = dp_noise;
         config.dp.batch = 8;

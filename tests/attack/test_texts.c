@@ -668,9 +668,7 @@ static const char *open_words(double word, double text, size_t window, bool chai
     config.word_epsilon = word;
     config.certified_epsilon = text;
     config.nvib.clip.window = window;
-    config.nvib.stdev_tau = 1;
-    config.nvib.latent_dim = 8;
-    config.overwrite = true;
+    task_set(&config, "stdev-tau 1 latent-dim 8 overwrite true");
     task_train(ctx, &config);
     open_made(out, chain, a);
     struct nvdp__texts *const both[] = {&a->known, &a->attacked};

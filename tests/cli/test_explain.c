@@ -7,52 +7,6 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }
 
-Test(explain, bounds_stand_above_the_example) {
-    static const double nats[] = {0.01, 0.5, 3, 40};
-    for (size_t i = 0; i < sizeof nats / sizeof *nats; i++) {
-        json_t *found = program_json("explain %g --texts 100 --json", nats[i]);
-        const json_t *two = json_object_get(found, "right_of_two"),
-                     *named = json_object_get(found, "named"), *one;
-        size_t k;
-        const double mu = sqrt(2 * nats[i] / 1.1);
-        cr_expect_float_eq(number(two, "gaussian"), erfc(-mu / 2 * M_SQRT1_2) / 2, 1e-12);
-        cr_expect(number(two, "gaussian") <= number(two, "bound") && number(two, "bound") <= 1);
-        cr_expect(number(named, "chance") < number(named, "gaussian"));
-        cr_expect(number(named, "gaussian") <= number(named, "bound"));
-        json_array_foreach(json_object_get(found, "true_positives"), k, one)
-            cr_expect(number(one, "fpr") < number(one, "gaussian") &&
-                      number(one, "gaussian") <= number(one, "bound"));
-        cr_expect_eq(k, 3);
-    }
-    struct outcome o = program_expect(0, "explain 23 nats");
-    support_contains(o.out, "name the right one of 872 texts", "naming all of them log 872 = 6.77");
-    o = program_expect(0, "explain 0.3 nats"); /* .754549 and .0725846, rounded up */
-    support_contains(
-        o.out, "  name the right one of two texts                        50 %       75.5 %",
-        " of 872 texts                    0.1147 %        7.3 %", "at most e^0.3 = 1.35. ");
-    support_lacks(o.out, "was read as nats");
-    support_contains(o.out, "10 % of 872 texts needs at least 0.4593 nats"); /* .45932 */
-    support_contains(o.out, "proves these nats (C = 0.3692), ");             /* .36927 */
-    support_contains(o.out, "--clip-sequence 0.3692\n");
-    o = program_expect(0, "explain 4 epsilon"); /* the clip is .462465: a larger one proves less */
-    support_contains(o.out, "(C = 0.4624, as nvdp train --certified-epsilon");
-    o = program_expect(
-        0, "explain 8 epsilon"); /* the table whose bounds are below 100 % comes first */
-    const char *first = strstr(o.out, "proven by a sequence clip"),
-               *second = strstr(o.out, "of any other mechanism");
-    cr_assert(first != NULL && second != NULL && first < second, "%s", o.out);
-    const char *all = strstr(o.out, "100 %");
-    cr_expect(all == NULL || all > second, "%s", o.out);
-    o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
-    support_contains(o.out,
-                     "Samples of any two texts have a Renyi divergence of at most 6 nats, order 2",
-                     "2 was read as nats. For an epsilon: nvdp explain '2 epsilon'");
-    static const char *const wrong[] = {"",       "-- -1",       "many",
-                                        "2 bits", "2 nats more", "2 --order .5"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        program_expect(2, "explain %s", wrong[i]);
-}
-
 static double bound_at(const json_t *root, size_t i) {
     return number(json_array_get(json_object_get(root, "guess"), i), "bound");
 }
@@ -156,27 +110,6 @@ Test(explain, what_a_receiver_needs) {
     program_says(2, "option --need explains no guarantee", "explain --need text 16");
     program_says(2, "leave out --texts", "explain --need text --texts 5");
     program_expect(2, "explain --need everything");
-}
-
-/* The first line is of as many samples as the rows below it. */
-Test(explain, words_of_several_samples) {
-    program_expect(0, "train $TINY --method word --word-epsilon 2 --epochs 1 --out $DIR/run");
-    struct outcome o = program_expect(0, "explain $DIR/run");
-    support_contains(o.out, "Proven per word: epsilon 2 at delta 1e-05, one sample",
-                     "up to 3 adjacent words", "The size of a sample depends on the length");
-    program_prints(0, "Proven per word: epsilon 2.92 at delta 1e-09, one sample",
-                   "explain $DIR/run --delta 1e-9");
-    json_t *found = program_json("explain $DIR/run --releases 4 --json");
-    const double four = number(json_object_get(found, "word"), "epsilon");
-    const json_t *phrase = support_at(found, "word/phrase");
-    cr_expect_gt(number(phrase, "epsilon"), four);
-    cr_expect_eq(json_array_size(json_object_get(phrase, "guess")), 3);
-    o = program_expect(0, "explain $DIR/run --releases 4");
-    double stated = 0;
-    cr_assert_eq(sscanf(o.out, "Proven per word: epsilon %lf at delta 1e-05, 4 samples", &stated),
-                 1, "%s", o.out);
-    cr_expect(stated >= four * (1 - 1e-9) && stated < four * 1.01 && four > 4);
-    support_lacks(o.out, "one sample");
 }
 
 /* docs/budget.md shows the text for an assessment; its numbers, and only these, depend on the run. */

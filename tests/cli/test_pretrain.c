@@ -91,36 +91,3 @@ Test(pretrain, killed_and_resumed_on_privatized_text) {
 static void refused(int code, const char *part, const char *args) {
     program_says(code, part, "pretrain %s", args);
 }
-
-Test(pretrain, bad_input) {
-    char args[8192];
-    const char *packed = support_scratch_path("a.txt");
-    support_write(packed, "BZh9", 4);
-    snprintf(args, sizeof args, "--text %s --out %s --quiet", packed, support_scratch_path("none"));
-    refused(3, "a.txt: expected text, plain or compressed by gzip or xz, found bzip2 data", args);
-    const char *vocabulary = support_file("v.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
-    snprintf(args, sizeof args, "%s --out %s --quiet", options(), support_scratch_path("none"));
-    char *at = strstr(args, "--vocab-size 90");
-    memcpy(at, "               ", 15);
-    strcat(strcat(args, " --vocab "), vocabulary);
-    refused(3, "expected word pieces besides the special tokens", args);
-    struct stat info;
-    cr_assert_neq(stat(support_scratch_path("none"), &info), 0); /* no file was left behind */
-    /* The directory is not empty. */
-    snprintf(args, sizeof args, "%s --out %s", options(), support_scratch());
-    refused(2, "the output directory is not empty; use --resume or --overwrite", args);
-}
-
-/* Several files: by repeated --text, by more arguments, and from a file of options. */
-Test(pretrain, takes_several_texts) {
-    json_t *result = program_json("pretrain %s %s --text %s --steps 0 --out $DIR/three --json",
-                                  options(), text_file(), text_file());
-    json_int_t words = integer_at(result, "coverage/words");
-    support_file("options.json",
-                 support_path("{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}",
-                              text_file(), text_file()));
-    result = program_json("pretrain --config $DIR/options.json --hidden 16 --layers 1 --out "
-                          "$DIR/two --json --threads 1");
-    json_int_t fewer = integer_at(result, "coverage/words");
-    cr_assert_eq(words * 2, fewer * 3);
-}

@@ -4,9 +4,13 @@
 #include <criterion/parameterized.h>
 #include <glob.h>
 
-/* Sets the files, in the order of their names. */
+/* Sets the files, in the order of their names. $NVDP_TRANSCRIPT names one of them, such as "usage". */
 static void list(glob_t *files) {
-    if (glob(NVDP_SOURCE_DIR "/tests/cli/*.txt", 0, NULL, files) != 0) abort();
+    const char *name = getenv("NVDP_TRANSCRIPT");
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/tests/cli/%s.txt", NVDP_SOURCE_DIR,
+             name != NULL ? name : "*");
+    if (glob(pattern, 0, NULL, files) != 0) abort();
 }
 
 struct place {
@@ -29,6 +33,7 @@ ParameterizedTestParameters(transcripts, of_this_folder) {
 ParameterizedTest(struct place *place, transcripts, of_this_folder) {
     glob_t files;
     list(&files);
+    cr_assert_lt(place->file, files.gl_pathc);
     transcript_run(files.gl_pathv[place->file], place->index);
     globfree(&files);
 }

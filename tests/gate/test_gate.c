@@ -613,9 +613,7 @@ Test(gate, attacks_pass_a_harmless_run_alone) {
         if (open) {
             struct task task = task_make(ctx);
             struct nvdp__train_options config = task_config(&task, choice.method, run);
-            config.epochs = 1;
-            config.overwrite = true;
-            config.nvib.vib.sigma = 1e-3;
+            task_set(&config, "epochs 1 overwrite true vib-sigma 1e-3");
             (void)task_train(ctx, &config);
         } else {
             make_prior();

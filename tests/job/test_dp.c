@@ -331,8 +331,7 @@ static struct nvdp__train_options run_options(const struct task *task, const cha
     struct nvdp__train_options config = task_config(task, NVDP_METHOD_VIB_LEARNED, out);
     config.dp = (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 1, .insecure_seed = 11};
     config.select = NVDP__SELECT_LAST;
-    config.adamw.clip_norm = 0;
-    config.epochs = 3;
+    task_set(&config, "clip-norm 0 epochs 3");
     return config;
 }
 
@@ -382,8 +381,7 @@ Test(dp, a_step_of_many_batches_is_left_within) {
     struct task task = task_make(ctx);
     const char *whole = support_scratch_path("whole"), *parts = support_scratch_path("parts");
     struct nvdp__train_options config = run_options(&task, whole);
-    config.dp.batch = 54;
-    config.batch = 1;
+    task_set(&config, "dp-batch 54 batch 1");
     task_train(ctx, &config);
     config.out = parts;
     task_stop(ctx, &config, 30); /* the first step checks about fifty times */
@@ -437,11 +435,7 @@ static void is_killed(uint64_t seed) {
     config.select = NVDP__SELECT_BEST; /* writes models on the way because it learns quickly */
     config.protocol = NVDP_PROTOCOL_DEV;
     config.adamw.lr *= 4;
-    config.dp.batch = 27;
-    config.dp.noise = 0.04;
-    config.epochs = 12;
-    config.log_every = 1;
-    config.checkpoint_seconds = 1e6;
+    task_set(&config, "dp-batch 27 dp-noise 0.04 epochs 12 log-every 1 checkpoint-seconds 1e6");
     killed_ends(&(struct killed_run){.record = "run.json",
                                      .model = "model/model.safetensors",
                                      .train = train_on,
@@ -465,9 +459,7 @@ Test(dp, learns) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = run_options(&task, support_scratch_path("learns"));
     config.method = NVDP_METHOD_BASE;
-    config.dp.batch = 27;
-    config.dp.noise = 0.04;
-    config.epochs = 40;
+    task_set(&config, "dp-batch 27 dp-noise 0.04 epochs 40");
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_geq(result.test->mean[0], 0.9, "%g", result.test->mean[0]);
     cr_expect_eq(result.best_epoch, 40);
@@ -518,8 +510,7 @@ Test(dp, budgets) {
     struct task task = task_make(ctx);
     const char *found = support_scratch_path("found"), *ended = support_scratch_path("ended");
     struct nvdp__train_options config = run_options(&task, found);
-    config.dp.noise = 0;
-    config.dp.target_epsilon = 3;
+    task_set(&config, "dp-noise 0 target-epsilon 3");
     json_t *first_root;
     struct nvdp_train_result result = task_train(ctx, &config);
     json_t *planned = dp_of(found, "run.json", &first_root),
@@ -576,8 +567,7 @@ Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
     const char *out = support_scratch_path("early");
     struct nvdp__train_options config = run_options(&task, out);
     config.select = NVDP__SELECT_BEST;
-    config.patience = 1;
-    config.epochs = 4;
+    task_set(&config, "patience 1 epochs 4");
     config.adamw.lr = config.lr_bottleneck = config.lr_head = 1e-12; /* never better */
     config.dp.insecure_seed = 0;
     struct nvdp_train_result result = task_train(ctx, &config);

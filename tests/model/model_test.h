@@ -2,6 +2,7 @@
 #ifndef NVDP_TESTS_MODEL_MODEL_TEST_H
 #define NVDP_TESTS_MODEL_MODEL_TEST_H
 
+#include "bert_sizes.h"
 #include "encoder.h"
 #include "encoder/checkpoint.h"
 #include "encoder/row.h"

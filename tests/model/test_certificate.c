@@ -54,13 +54,8 @@ static void opened(struct attack *attack, enum nvdp_method method,
     *attack = (struct attack){.ctx = support_context(), .key = {3, 4}};
     struct nvdp_context *ctx = attack->ctx;
     static const char *const labels[] = {"no", "yes"};
-    info.bert = nvdp__bert_config_default();
-    info.bert.hidden_size = WIDTH;
-    info.bert.num_hidden_layers = 1;
-    info.bert.num_attention_heads = 2;
-    info.bert.intermediate_size = 24;
-    info.bert.vocab_size = PIECES;
-    info.bert.max_position_embeddings = LENGTH;
+    info.bert = bert_of(.hidden = WIDTH, .layers = 1, .heads = 2, .inner = 24, .pieces = PIECES,
+                        .longest = LENGTH);
     info.nvib = *config;
     info.task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = "tsv", .classes = 2, .labels = labels, .metrics = 1};

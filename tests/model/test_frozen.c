@@ -8,13 +8,8 @@ enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
 static struct nvdp__model_info info_for(enum nvdp_model_type type, enum nvdp_method method,
                                         size_t width, struct nvdp_context *ctx) {
     struct nvdp__model_info info = {.method = method, .max_length = LONGEST, .outputs = 2};
-    info.bert = nvdp__bert_config_default();
-    info.bert.hidden_size = width;
-    info.bert.num_hidden_layers = LAYERS;
-    info.bert.num_attention_heads = 2;
-    info.bert.intermediate_size = 2 * width;
-    info.bert.vocab_size = PIECES;
-    info.bert.max_position_embeddings = LONGEST;
+    info.bert = bert_of(.hidden = width, .layers = LAYERS, .heads = 2, .inner = 2 * width,
+                        .pieces = PIECES, .longest = LONGEST);
     info.bert.initializer_range = 0.3;
     info.bert = encoder_of_type(type, info.bert);
     info.nvib = nvdp__nvib_config_default();

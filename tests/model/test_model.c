@@ -14,13 +14,8 @@ static const char *const texts[TEXTS] = {"red",           "green blue", "warm",
 static struct nvdp__model_info info_for(enum nvdp_method method) {
     static const char *const labels[] = {"no", "yes", "maybe"};
     struct nvdp__model_info info = {.method = method, .max_length = 8, .outputs = 3};
-    info.bert = nvdp__bert_config_default();
-    info.bert.hidden_size = 16;
-    info.bert.num_hidden_layers = 2;
-    info.bert.num_attention_heads = 4;
-    info.bert.intermediate_size = 24;
-    info.bert.vocab_size = PIECES;
-    info.bert.max_position_embeddings = 12;
+    info.bert = bert_of(.hidden = 16, .layers = 2, .heads = 4, .inner = 24, .pieces = PIECES,
+                        .longest = 12);
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = 8;
     info.nvib.alpha_tau = 0;

@@ -25,13 +25,8 @@ struct fixture {
 static void build(struct fixture *fixture) {
     *fixture = (struct fixture){.ctx = support_context(), .offset = {0, 3, 5}};
     fixture->dev = nvdp__device_cpu(fixture->ctx);
-    struct nvdp_bert_config bert = nvdp__bert_config_default();
-    bert.hidden_size = WIDTH;
-    bert.num_attention_heads = 2;
-    bert.intermediate_size = 16;
-    bert.num_hidden_layers = 1;
-    bert.vocab_size = 10;
-    bert.max_position_embeddings = 8;
+    struct nvdp_bert_config bert =
+        bert_of(.hidden = WIDTH, .layers = 1, .heads = 2, .inner = 16, .pieces = 10, .longest = 8);
     nvdp__params_init(&fixture->params, fixture->ctx);
     ok(nvdp__bert_declare(&fixture->bert, &bert, true, &fixture->params));
     ok(none()->create(NULL, fixture->ctx, &fixture->bert, NULL, &fixture->params, &fixture->self));

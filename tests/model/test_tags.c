@@ -17,13 +17,8 @@ struct fixture {
 
 static struct nvdp__model_info info_of(const struct nvdp_dataset *data, enum nvdp_method method) {
     struct nvdp__model_info info = {.method = method, .max_length = LENGTH, .outputs = OUTPUTS};
-    info.bert = nvdp__bert_config_default();
-    info.bert.hidden_size = 16;
-    info.bert.num_hidden_layers = 2;
-    info.bert.num_attention_heads = 4;
-    info.bert.intermediate_size = 24;
-    info.bert.vocab_size = PIECES;
-    info.bert.max_position_embeddings = LENGTH;
+    info.bert = bert_of(.hidden = 16, .layers = 2, .heads = 4, .inner = 24, .pieces = PIECES,
+                        .longest = LENGTH);
     info.nvib = nvdp__nvib_config_default();
     info.task = *data->task;
     return info;

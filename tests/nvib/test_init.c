@@ -1,4 +1,5 @@
 /* Initial values, and the layer that they make. */
+#include "bert_sizes.h"
 #include "encoder/checkpoint.h"
 #include "encoder/row.h"
 #include "fixture.h"
@@ -21,13 +22,8 @@ static struct setup *build(const struct nvdp__nvib_config *config) {
     struct setup *setup = support_keep(calloc(1, sizeof *setup));
     setup->ctx = support_context();
     setup->dev = nvdp__device_cpu(setup->ctx);
-    struct nvdp_bert_config bert = nvdp__bert_config_default();
-    bert.hidden_size = WIDTH;
-    bert.num_attention_heads = HEADS;
-    bert.intermediate_size = INNER;
-    bert.num_hidden_layers = 1;
-    bert.vocab_size = 20;
-    bert.max_position_embeddings = 16;
+    struct nvdp_bert_config bert = bert_of(.hidden = WIDTH, .layers = 1, .heads = HEADS,
+                                           .inner = INNER, .pieces = 20, .longest = 16);
     nvdp__params_init(&setup->params, setup->ctx);
     ok(nvdp__bert_declare(&setup->bert, &bert, false, &setup->params));
     void *self;

@@ -1,5 +1,6 @@
 /* Tests private pretraining: norms of single windows' gradients, including that of the tied
  * table, then whole runs. */
+#include "bert_sizes.h"
 #include "killed.h"
 #include "toy_corpus.h"
 
@@ -49,13 +50,8 @@ static void fill(struct bench *b, size_t first, size_t texts) {
 static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objective objective,
                                size_t frozen) {
     struct bench b = {.ctx = support_context()};
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = 32;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 1;
-    config.intermediate_size = 64;
-    config.vocab_size = PIECES;
-    config.max_position_embeddings = LONGEST;
+    struct nvdp_bert_config config = bert_of(.hidden = 32, .layers = 2, .heads = 1, .inner = 64,
+                                             .pieces = PIECES, .longest = LONGEST);
     nvdp__allow_plain_bf16(b.ctx);
     nvdp_context_set_precision(b.ctx, precision);
     ok(nvdp__pretrain_model_create(b.ctx, &config, objective, true, &b.model));

@@ -5,6 +5,7 @@
  * float32 gives the loss to about 1e-7 and the step changes it by about 1e-3, so 1e-4 of the
  * gradient's norm is noise; the cubic term adds as much. The word embeddings are used twice, at
  * the encoder's input and as the decoder. */
+#include "bert_sizes.h"
 #include "plain_model.h"
 #include "toy_corpus.h"
 
@@ -20,13 +21,8 @@ struct bench {
 };
 
 static struct nvdp_bert_config small(enum nvdp_activation act) {
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = 12;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 3;
-    config.intermediate_size = 20;
-    config.vocab_size = PIECES;
-    config.max_position_embeddings = LONGEST;
+    struct nvdp_bert_config config = bert_of(.hidden = 12, .layers = 2, .heads = 3, .inner = 20,
+                                             .pieces = PIECES, .longest = LONGEST);
     config.hidden_act = act;
     return config;
 }

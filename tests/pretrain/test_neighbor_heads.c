@@ -1,5 +1,6 @@
 /* Tests the initial weights of pretrain/model.c: heads attend to the intended relative positions,
  * computed here in double. */
+#include "bert_sizes.h"
 #include "encoder/row.h"
 #include "toy_corpus.h"
 
@@ -71,13 +72,8 @@ struct made {
 
 static struct made make(size_t layers, size_t heads) {
     struct made made = {.ctx = support_context()};
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = D;
-    config.num_hidden_layers = layers;
-    config.num_attention_heads = heads;
-    config.intermediate_size = D;
-    config.max_position_embeddings = LONGEST;
-    config.vocab_size = PIECES;
+    struct nvdp_bert_config config = bert_of(.hidden = D, .layers = layers, .heads = heads,
+                                             .inner = D, .pieces = PIECES, .longest = LONGEST);
     made.dev = nvdp__device_cpu(made.ctx);
     nvdp__params_init(&made.params, made.ctx);
     ok(nvdp__bert_declare(&made.bert, &config, true, &made.params));

@@ -10,10 +10,7 @@ static struct nvdp__train_options options_of(const char *out) {
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
     config.data = support_path("%s", task.data);
     config.model = support_path("%s", task.model);
-    config.word_epsilon = 2;
-    config.nvib.stdev_tau = 1;
-    config.nvib.latent_dim = 2;
-    config.overwrite = true;
+    task_set(&config, "word-epsilon 2 stdev-tau 1 latent-dim 2 overwrite true");
     return config;
 }
 
@@ -289,8 +286,7 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
 Test(word_release, with_private_training_both_are_stated) {
     const char *run = support_scratch_path("word"), *file = support_scratch_path("word.h5");
     struct nvdp__train_options config = options_of(run);
-    config.dp.batch = 8;
-    config.dp.target_epsilon = 3;
+    task_set(&config, "dp-batch 8 target-epsilon 3");
     task_train(ctx, &config);
     const struct nvdp_guarantee guarantee = guarantee_of(run);
     cr_expect(guarantee.training_epsilon > 2.9 && guarantee.training_epsilon <= 3);

@@ -1,18 +1,14 @@
 /* An encoder with pooler and classifier for tests (encoder.h): creation, batches, passes, and
  * comparison with expected values. */
 #include "encoder.h"
+#include "bert_sizes.h"
 
 #include "flat_operations.h"
 #include "plain_encoder.h"
 
 struct nvdp_bert_config encoder_config(void) {
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = 12;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 3;
-    config.intermediate_size = 20;
-    config.vocab_size = 31;
-    config.max_position_embeddings = 17;
+    struct nvdp_bert_config config =
+        bert_of(.hidden = 12, .layers = 2, .heads = 3, .inner = 20, .pieces = 31, .longest = 17);
     config.type_vocab_size = 2;
     return config;
 }

@@ -1,6 +1,7 @@
 /* Runs the program and makes a tiny model and task for it (program.h): first running, then the
  * model, then the task. */
 #include "program.h"
+#include "bert_sizes.h"
 #include "encoder/checkpoint.h"
 
 /* Runs `program` followed by the formatted arguments. */
@@ -106,13 +107,8 @@ const char *program_model(void) {
     const char *path = support_scratch_path("vocab.txt");
     support_write_text(path, vocabulary);
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = 16;
-    config.num_hidden_layers = 1;
-    config.num_attention_heads = 2;
-    config.intermediate_size = 32;
-    config.vocab_size = PIECES;
-    config.max_position_embeddings = 32;
+    struct nvdp_bert_config config = bert_of(.hidden = 16, .layers = 1, .heads = 2, .inner = 32,
+                                             .pieces = PIECES, .longest = 32);
     ok(nvdp_bert_create_random(ctx, &config, 1, path, directory));
     return directory;
 }

@@ -1,6 +1,7 @@
 /* A tiny task and model for tests of training (tiny_task.h): first the texts, vocabulary and
  * model, then training on them. */
 #include "tiny_task.h"
+#include "bert_sizes.h"
 
 #include "encoder/checkpoint.h"
 
@@ -33,13 +34,8 @@ static void write_test(const char *path, int n) {
 
 static void write_model(struct nvdp_context *ctx, size_t hidden, const char *vocabulary,
                         const char *directory) {
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = hidden;
-    config.num_hidden_layers = 1;
-    config.num_attention_heads = 2;
-    config.intermediate_size = 2 * hidden;
-    config.vocab_size = PIECES;
-    config.max_position_embeddings = 16;
+    struct nvdp_bert_config config = bert_of(.hidden = hidden, .layers = 1, .heads = 2,
+                                             .inner = 2 * hidden, .pieces = PIECES, .longest = 16);
     ok(nvdp_bert_create_random(ctx, &config, 3, vocabulary, directory));
 }
 
@@ -112,6 +108,10 @@ struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *na
     ok(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
     nvdp_config_free(config);
     return options;
+}
+
+void task_set(struct nvdp__train_options *config, const char *options) {
+    support_values(&nvdp__train_schema, config, options);
 }
 
 struct nvdp_train_result task_train(struct nvdp_context *ctx,

@@ -29,6 +29,8 @@ struct nvdp__train_options task_options(struct nvdp_context *ctx, enum nvdp_meth
  * are left out. */
 struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *name,
                                         const char *value);
+/* Sets options by name, as in "epochs 1 lr 3e-3". */
+void task_set(struct nvdp__train_options *config, const char *options);
 /* Trains, and fails the test on errors. */
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *config);

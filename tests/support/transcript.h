@@ -3,7 +3,7 @@
  *     # Comment.
  *     test name_of_the_test
  *     file NAME CONTENT         writes a file and makes its folder
- *     $ COMMAND                 runs a line of the shell in the scratch directory ($DIR), where nvdp is the program
+ *     $ COMMAND                 runs one line of the shell in the scratch directory ($DIR), where nvdp is the program
  *     exit CODE                 the exit code, if it is not 0
  *     refused CODE              the exit code of a command that prints nothing to standard output
  *     out WORDS                 standard output contains WORDS; no-out: lacks them; out-is: is WORDS;

@@ -125,9 +125,7 @@ Test(encoder, what_it_does_not_offer_is_refused) {
     config.noise.sanitizer.eta = 1;
     refused(config, "a toy accepts only its own word vectors");
     config.noise = usual.noise;
-    config.dp.noise = 1;
-    config.dp.clip = 1;
-    config.dp.batch = 8;
+    task_set(&config, "dp-noise 1 dp-clip 1 dp-batch 8");
     refused(config, "a toy has no per-example gradients");
 }
 

@@ -131,17 +131,13 @@ static struct nvdp__train_options options_of(const struct task *task,
         config.encoder++;
     if (is_choice(row)) config.lstm_hidden = WIDTH / 2;
     if (c->method == NVDP_METHOD_WORD) {
-        config.word_epsilon = 8;
         config.nvib.clip.window = c->window;
-        config.nvib.stdev_tau = 1;
         config.lambda_g = config.lambda_d = 0;
+        task_set(&config, "word-epsilon 8 stdev-tau 1");
     }
-    config.overwrite = true;
-    config.epochs = 1;
-    config.batch = 40;
-    config.eval_draws = 1;
     config.freeze_layers = c->all_frozen ? layers : c->frozen ? 1 : 0;
     config.precision = c->bf16 ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32;
+    task_set(&config, "overwrite true epochs 1 batch 40 eval-draws 1");
     if (c->private_gradients)
         config.dp = (struct nvdp__dp_options){.noise = 1, .clip = 1, .batch = 8};
     if (c->word_noise) {

@@ -54,9 +54,8 @@ Test(toy_text_mechanism, is_measured_and_trained_under) {
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    config.epochs = 1;
     config.noise.mechanism = 1 + NVDP_DCHI_RANDOM + 1;
-    config.noise.sanitizer.eta = 2;
+    task_set(&config, "epochs 1 eta 2");
     task_train(ctx, &config);
     support_contains(support_read(support_scratch_path("run/run.json")),
                      "\"token_noise\": \"toy\"");

@@ -15,10 +15,8 @@ static void listen(enum nvdp_log_level level, const char *message, void *user) {
 static struct nvdp__train_options config_in(const struct task *task, enum nvdp_precision precision,
                                             const char *out) {
     struct nvdp__train_options config = task_config(task, NVDP_METHOD_NVDP, out);
-    config.epochs = 4;
-    config.adamw.lr = 3e-3;
-    config.dropout = 0.1;
     config.precision = precision;
+    task_set(&config, "epochs 4 lr 3e-3 dropout 0.1");
     return config;
 }
 

@@ -50,8 +50,7 @@ Test(bilstm, learns_over_embeddings_that_stay) {
 Test(bilstm, resumes_exactly) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "unused");
-    config.dropout = 0.2;
-    config.classifier_dropout = 0.1;
+    task_set(&config, "dropout 0.2 classifier-dropout 0.1");
     task_resumes_exactly(ctx, config);
 }
 
@@ -65,19 +64,16 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     config = config_of(&task, "second");
     config.model = NULL;
     config.from_base = run;
-    config.adamw.lr = 0;
-    config.epochs = 1;
+    task_set(&config, "lr 0 epochs 1");
     cr_expect_eq(task_train(ctx, &config).test->mean[0], first.test->mean[0],
                  "weights as they were");
-    config.lstm_hidden = 8;
-    config.overwrite = true;
+    task_set(&config, "lstm-hidden 8 overwrite true");
     task_fails(ctx, &config, NVDP_ERR_INPUT, "expected --encoder bilstm --lstm-hidden 9");
     static const char *const types[] = {"roberta", "distilbert", "mpnet", "electra", "modernbert"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         config = config_of(&task, types[i]);
         config.model = support_golden(types[i]);
-        config.max_length = 24;
-        config.epochs = 1;
+        task_set(&config, "max-length 24 epochs 1");
         task_train(ctx, &config);
     }
 }

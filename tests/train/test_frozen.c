@@ -35,9 +35,7 @@ static struct nvdp__train_options config_of(const struct fixture *fixture, const
     struct nvdp__train_options config = task_config(&fixture->task, NVDP_METHOD_NVDP, out);
     config.model = fixture->model;
     config.cache = fixture->cache;
-    config.freeze_layers = 2;
-    config.epochs = 2;
-    config.dropout = 0.1;
+    task_set(&config, "freeze-layers 2 epochs 2 dropout 0.1");
     return config;
 }
 

@@ -287,8 +287,7 @@ Test(noise, what_is_the_users_stays) {
     struct task task = task_make(ctx);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         struct nvdp__train_options config = config_of(&task, "run", runs[i].mechanism, runs[i].eta);
-        config.epochs = 2;
-        config.overwrite = true;
+        task_set(&config, "epochs 2 overwrite true");
         struct nvdp_train_result result = task_train(ctx, &config);
         struct nvdp_evaluation repeated = task_evaluate(ctx, config.out, 1);
         cr_expect_eq(repeated.scores->mean[0], result.test->mean[0]);
@@ -309,10 +308,8 @@ Test(noise, none_is_null_privacy) {
         for (int frozen = 0; frozen < 2; frozen++) {
             struct nvdp__train_options config = config_of(&task, "plain", NVDP__NOISE_NONE, 0);
             config.encoder = lstm ? BILSTM : 0;
-            config.lstm_hidden = 8;
-            config.epochs = 2;
-            config.overwrite = true;
             config.freeze_words = frozen == 1;
+            task_set(&config, "lstm-hidden 8 epochs 2 overwrite true");
             const char *plain = config.out;
             task_train(ctx, &config);
             config.out = support_scratch_path("noised");
@@ -434,8 +431,7 @@ Test(noise, representations_are_learned_from) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_from(&task, represent(ctx, &task, "5000"), "run");
-    config.adamw.lr = 3e-3;
-    config.epochs = 20;
+    task_set(&config, "lr 3e-3 epochs 20");
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test->mean[0], 0.9, "%g", result.test->mean[0]);
     cr_expect_eq(task_evaluate(ctx, config.out, 1).scores->mean[0], result.test->mean[0]);
@@ -470,8 +466,7 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     config.method = NVDP_METHOD_BASE;
     config.freeze_layers = 1;
     refused(ctx, &config, "expected freeze-layers 0");
-    config.freeze_layers = 0;
-    config.noise.clip = 1;
+    task_set(&config, "freeze-layers 0 noise-clip 1");
     refused(
         ctx, &config,
         "--noise-clip: expected --token-noise sequence-laplace, the only one that clips states, "

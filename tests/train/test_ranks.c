@@ -42,10 +42,7 @@ static struct nvdp__train_options config_of(enum nvdp_method method, bool wide) 
     struct nvdp_context *ctx = support_context();
     task = wide ? task_make_wide(ctx) : task_make(ctx);
     struct nvdp__train_options config = task_config(&task, method, support_scratch_path("one"));
-    config.adamw.lr = 1e-3;
-    config.epochs = 2;
-    config.log_every = 1;
-    config.overwrite = true;
+    task_set(&config, "lr 1e-3 epochs 2 log-every 1 overwrite true");
     return config;
 }
 
@@ -91,9 +88,8 @@ Test(ranks, frozen_layers_and_words_equal_one_process) {
     struct nvdp__train_options config = config_of(NVDP_METHOD_BASE, false);
     config.freeze_words = true;
     equals_one(config, ROUNDING);
-    config.freeze_words = false;
-    config.freeze_layers = 1;
     config.cache = support_scratch_path("cache");
+    task_set(&config, "freeze-words false freeze-layers 1");
     equals_one(config, ROUNDING);
 }
 
@@ -337,8 +333,7 @@ Test(ranks, private_training_equals_one_process) {
 /* If one of three processes leaves a step of eighteen batches, all do. */
 Test(ranks, another_number_continues_a_private_run) {
     struct nvdp__train_options config = private_config(NVDP_METHOD_BASE);
-    config.dp.batch = 54;
-    config.batch = 1;
+    task_set(&config, "dp-batch 54 batch 1");
     another_number_continues(config, 30);
 }
 

@@ -260,13 +260,9 @@ static void pulls(enum nvdp__decay_to to, size_t freeze_layers) {
     const double rest = 2e-6, kept = to == NVDP__DECAY_TO_PRETRAINED ? 1 : 0;
     struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     config.decay_to = to;
-    config.adamw.weight_decay = 10;
-    config.adamw.lr = 0.1;
-    config.adamw.clip_norm = 1e-6;
-    config.adamw.adam_eps = 1;
     config.adamw.warmup = 0;
-    config.epochs = 1;
     config.freeze_layers = freeze_layers;
+    task_set(&config, "weight-decay 10 lr 0.1 clip-norm 1e-6 adam-eps 1 epochs 1");
     task_train(ctx, &config);
     double query_kept = freeze_layers > 0 ? 1 : kept;
     cr_expect_lt(distance(ctx, config.out, task.model, query_kept, query), rest);

@@ -18,8 +18,7 @@ Test(schedule, learning_rate_rises_then_falls_to_zero) {
 Test(schedule, warmup_waits_then_rises_then_stays) {
     struct nvdp__train_options config = nvdp__train_defaults();
     config.kl_schedule = NVDP__KL_WARMUP;
-    config.kl_delay = 0.2;
-    config.kl_ramp = 0.5;
+    task_set(&config, "kl-delay 0.2 kl-ramp 0.5");
     for (uint64_t step = 0; step < 20; step++) {
         double want = step <= 4 ? 0 : step >= 14 ? 1 : (double)(step - 4) / 10;
         near(nvdp__kl_weight(&config, step, 20), want, 1e-15, "step %d", (int)step);
@@ -64,11 +63,8 @@ Test(schedule, constant_and_decay) {
 static void check_run(enum nvdp__kl_schedule schedule) {
     enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
-    config.epochs = 2;
-    config.log_every = 1;
     config.kl_schedule = schedule;
-    config.lambda_g = 0.25;
-    config.lambda_d = 0.5;
+    task_set(&config, "epochs 2 log-every 1 lambda-g 0.25 lambda-d 0.5");
     task_train(ctx, &config);
     const char *path = support_path("%s/metrics.jsonl", config.out);
     nvdp__autoptr(fclose) FILE *file = fopen(path, "r");

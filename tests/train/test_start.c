@@ -34,9 +34,7 @@ static struct nvdp__train_options still(const struct fixture *fixture, enum nvdp
     struct nvdp__train_options config = task_config(&fixture->task, method, NULL);
     config.model = NULL;
     config.from_base = fixture->base;
-    config.epochs = 1;
-    config.adamw.lr = 0;
-    config.overwrite = true;
+    task_set(&config, "epochs 1 lr 0 overwrite true");
     return config;
 }
 
@@ -65,8 +63,7 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     config.task = "tsv";
     config.columns.text_column = "sentence";
     config.columns.label_column = "label";
-    config.columns.regression = true;
-    config.epochs = 2;
+    task_set(&config, "regression true epochs 2");
     task_train(fixture.ctx, &config);
     support_contains(fixture.notices,
                      "model.safetensors: tensor 'classifier.weight': expected "
@@ -76,9 +73,7 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     fixture.notices[0] = '\0';
     /* a bottleneck of another width on the encoder of a model with a bottleneck */
     config = task_config(&fixture.task, NVDP_METHOD_NVDP, run);
-    config.nvib.latent_dim = 8;
-    config.epochs = 1;
-    config.overwrite = true;
+    task_set(&config, "latent-dim 8 epochs 1 overwrite true");
     task_train(fixture.ctx, &config);
     support_lacks(fixture.notices, "'classifier.weight'"); /* it is always new */
     config.model = support_path("%s/model", run);
@@ -122,8 +117,7 @@ Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     const char *run = support_scratch_path("run");
     struct nvdp__train_options config = still(&fixture, NVDP_METHOD_VIB_FIXED);
     config.out = run;
-    config.folds = 3;
-    config.fold = 2;
+    task_set(&config, "folds 3 fold 2");
     task_fails(
         fixture.ctx, &config, NVDP_ERR_ARGUMENT,
         "base was trained on the texts on which fold 2 is scored; start from a run of the same "
@@ -137,8 +131,7 @@ Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     config = still(&fixture, NVDP_METHOD_VIB_FIXED);
     config.out = support_scratch_path("other");
     config.from_base = support_path("%s/base", run);
-    config.folds = 3;
-    config.fold = 2;
+    task_set(&config, "folds 3 fold 2");
     task_train(fixture.ctx, &config);
     config.fold = 1;
     task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT, "on which fold 1 is scored");
@@ -175,9 +168,7 @@ Test(start, with_all_layers_frozen_the_base_run_teaches_the_bottleneck) {
     const char *run = support_scratch_path("run"), *cache = support_scratch_path("cache");
     config.out = run;
     config.cache = cache;
-    config.freeze_layers = 1;
-    config.epochs = 5;
-    config.adamw.lr = 1e-2;
+    task_set(&config, "freeze-layers 1 epochs 5 lr 1e-2");
     struct nvdp_train_result result = task_train(fixture.ctx, &config);
     cr_expect_gt(result.test->mean[0], 0.9, "accuracy %g", result.test->mean[0]);
     cr_expect(
@@ -190,8 +181,7 @@ Test(start, a_run_from_a_base_run_resumes_exactly) {
     struct fixture fixture;
     open_fixture(&fixture);
     struct nvdp__train_options config = still(&fixture, NVDP_METHOD_VIB_LEARNED);
-    config.overwrite = false;
-    config.adamw.lr = 1e-2;
+    task_set(&config, "overwrite false lr 1e-2");
     task_resumes_exactly(fixture.ctx, config);
 }
 
@@ -243,9 +233,7 @@ Test(start, what_is_no_base_run_is_named) {
 
 static struct nvdp__train_options both(const struct fixture *fixture, const char *out) {
     struct nvdp__train_options config = task_config(&fixture->task, NVDP_METHOD_VIB_LEARNED, out);
-    config.base_epochs = 2;
-    config.epochs = 3;
-    config.adamw.lr = 1e-2;
+    task_set(&config, "base-epochs 2 epochs 3 lr 1e-2");
     return config;
 }
 
@@ -259,10 +247,9 @@ Test(start, two_steps_in_one_are_the_two_steps) {
     struct nvdp_train_result one = task_train(fixture.ctx, &config);
 
     config.method = NVDP_METHOD_BASE;
-    config.base_epochs = 0;
-    config.epochs = 2;
     config.dropout = config.classifier_dropout = 0.1;
     config.out = base;
+    task_set(&config, "base-epochs 0 epochs 2");
     task_train(fixture.ctx, &config);
     cr_expect(support_same_file(base, first, "model/model.safetensors"));
 
@@ -312,8 +299,7 @@ Test(start, two_steps_in_one_replace_a_run) {
     ok(nvdp__train_plan(fixture.ctx, &config, false, &plan));
     cr_expect_eq(config.freeze_layers, 1, "all of them");
     cr_expect_gt(plan.frozen_parameters, 0);
-    config.base_epochs = 0;
-    config.freeze_layers = 0;
+    task_set(&config, "base-epochs 0 freeze-layers 0");
     ok(nvdp__train_plan(fixture.ctx, &config, false, &plan));
     cr_expect_eq(plan.base_seconds, 0);
     cr_expect_eq(plan.frozen_parameters, 0);

@@ -26,12 +26,9 @@ Test(train, every_method_learns) {
 Test(train, exact_kl_in_a_narrow_latent_learns) {
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.nvib.regularizer = NVDP__REGULARIZER_KL;
-    config.nvib.latent_dim = 4;
-    config.nvib.stdev_tau = 0.3;
-    config.nvib.alpha_tau = -2;
     config.nvib.delta = 1;
     config.kl_schedule = NVDP__KL_WARMUP;
-    config.epochs = 20;
+    task_set(&config, "latent-dim 4 stdev-tau 0.3 alpha-tau -2 epochs 20");
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_assert_gt(result.test->mean[0], 0.8, "accuracy %g", result.test->mean[0]);
 }
@@ -89,8 +86,7 @@ Test(train, one_process_trains_in_a_folder) {
     task_train(ctx, &config);
     char *before = support_read(support_scratch_path("run/run.json"));
     ok(nvdp__outdir_lock(ctx, config.out, &lock));
-    config.overwrite = true;
-    config.seed = 2;
+    task_set(&config, "overwrite true seed 2");
     task_fails(ctx, &config, NVDP_ERR_STATE, "run: another process is writing to this folder");
     config.overwrite = false;
     config.resume = config.out;
@@ -137,8 +133,7 @@ Test(train, what_was_measured_goes_with_its_model) {
             cr_expect_eq(access(path[k], F_OK) == 0, attempt == 1, "%s", path[k]);
     }
     config.resume = NULL;
-    config.overwrite = true;
-    config.epochs = 1;
+    task_set(&config, "overwrite true epochs 1");
     task_train(ctx, &config);
     for (int k = 0; k < DESCRIBED; k++)
         cr_expect_neq(access(path[k], F_OK), 0, "%s", path[k]);
@@ -171,8 +166,7 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
 
 Test(train, divergence_stops_with_a_clear_message) {
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
-    config.adamw.lr = 10;
-    config.adamw.clip_norm = 0;
+    task_set(&config, "lr 10 clip-norm 0");
     config.adamw.weight_decay = 10; /* x -= 100 x per step: overflows soon */
     config.epochs = 40;
     task_fails(ctx, &config, NVDP_ERR_NUMERIC, "diverged");
@@ -253,10 +247,8 @@ Test(train, classes_weights_and_intervals) {
     nvdp__autoresult struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
     nvdp__autofree struct nvdp_class_score *classes = NULL;
     size_t count = 0;
-    options.epochs = 2;
-    options.overwrite = true;
     options.class_weights = "0,1";
-    options.limit_dev = 30;
+    task_set(&options, "epochs 2 overwrite true limit-dev 30");
     struct nvdp_train_result result = task_train(ctx, &options);
     cr_expect_eq(result.test->n, 30);
     const double p = result.test->mean[0], half = 1.96 * sqrt(p * (1 - p) / 30);
@@ -313,15 +305,12 @@ Test(train, collapse_is_said) {
     struct warnings captured = {0};
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     nvdp_context_set_log(ctx, capture, &captured);
-    config.epochs = 2;
-    config.overwrite = true;
+    task_set(&config, "epochs 2 overwrite true");
     config.holdout = .3; /* 36 texts */
     config.method = NVDP_METHOD_VIB_LEARNED;
     config.nvib.regularizer = NVDP__REGULARIZER_KL;
     config.nvib.mu_tau = 1e-3; /* N(0, 1) for every text */
-    config.nvib.stdev_tau = 1;
-    config.lambda_g = 10;
-    config.adamw.lr = 1e-4;
+    task_set(&config, "stdev-tau 1 lambda-g 10 lr 1e-4");
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect(result.loss_g + result.loss_d < .05, "%g, %g", result.loss_g, result.loss_d);
     cr_expect_eq(captured.count, 1);
@@ -355,9 +344,8 @@ Test(train, collapse_is_said) {
 Test(train, every_failed_allocation_is_reported) {
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    config.epochs = 1;
     config.decay_to = NVDP__DECAY_TO_PRETRAINED;
-    config.overwrite = true;
+    task_set(&config, "epochs 1 overwrite true");
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 4000; k += 1 + k / 16) {
         nvdp__fail_allocation(ctx, k);

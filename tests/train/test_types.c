@@ -40,9 +40,7 @@ static struct nvdp__train_options config_of(const struct task *task, const struc
                                             enum nvdp_method method) {
     struct nvdp__train_options config = task_config(task, method, support_scratch_path(type->name));
     config.model = support_golden(type->name);
-    config.max_length = 24;
-    config.epochs = 1;
-    config.overwrite = true;
+    task_set(&config, "max-length 24 epochs 1 overwrite true");
     return config;
 }
 

@@ -1,5 +1,6 @@
 /* Implements the fixture of the vib tests. */
 #include "fixture.h"
+#include "bert_sizes.h"
 
 const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP__VTDP_POOL_LAST},
                                   {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP__VTDP_POOL_LAST},
@@ -40,13 +41,8 @@ static void plan(struct fixture *fixture) {
 }
 
 static struct nvdp_bert_config encoder(void) {
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = WIDTH;
-    config.num_attention_heads = HEADS;
-    config.intermediate_size = INNER;
-    config.num_hidden_layers = 2;
-    config.vocab_size = 10;
-    config.max_position_embeddings = 8;
+    struct nvdp_bert_config config = bert_of(.hidden = WIDTH, .layers = 2, .heads = HEADS,
+                                             .inner = INNER, .pieces = 10, .longest = 8);
     return config;
 }
 
