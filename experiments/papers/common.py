@@ -50,6 +50,12 @@ def disagrees(why, word="Disagrees"):
     return "**%s**, because " % word + why
 
 
+def scaled_down(found, what):
+    """Returns a verdict that says nothing about the paper if `found` disagrees. what: the quantity of which the paper has more than a hundred times
+    as much (data, steps, model), or the part of its data that is missing here."""
+    return found.replace("**Disagrees**, because ", "**Not comparable at this scale** (%s): " % what, 1)
+
+
 def unknown(why="the numbers are not all measured."):
     return "**No answer**: " + why
 

@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, agrees, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, agrees, mean, number, scaled_down, unknown, verdict  # noqa: E402
 from claims import all_beyond, beyond, error_of_difference, judge, listed  # noqa: E402
 from sweeps import first, page_table  # noqa: E402
 
@@ -259,6 +259,9 @@ PAPER7 = {"sst2": {50: (.4920, .5218, .5310, .5092), 75: (.5906, .5963, .5734, .
                   125: (.8274, .8346, .8362, .8351), 150: (.8759, .8790, .8801, .8791), 175: (.8976, .8997, .8994, .8990)}}
 
 
+PRETRAINED = 10 ** 6 * 256  # windows of the paper
+
+
 def adapted(noise, task, paper, note=""):
     """Makes Table 6 or 7: the encoder as it is and pretrained with each objective."""
     wanted = [int(eta) for eta in study.options.adapted.split(",")]
@@ -295,7 +298,8 @@ def adapted(noise, task, paper, note=""):
         short = sum(theirs > ours + errors for ours, theirs in zip(gains, published))
         text = "%s the objectives change the score by %s (published %s); two standard errors are %s. The published change is larger by more than that in %d of %d cells." % (
             at, between(gains), between(published), number(errors), short, len(gains))
-        return judge((False if 2 * short > len(gains) else all_beyond(gains, errors / 2), text, text, text))
+        return scaled_down(judge((False if 2 * short > len(gains) else all_beyond(gains, errors / 2), text, text, text)),
+                           "the paper pretrains on %s times as many windows" % number(PRETRAINED // (study.options.steps * 32)))
 
     return Table(
         scale=scale(task) + " %s tokens of pretraining (paper: 10^6 steps of 256 windows)." % number(study.options.steps * 32 * 64),

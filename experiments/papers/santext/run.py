@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, agrees, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, agrees, mean, number, scaled_down, unknown, verdict  # noqa: E402
 from claims import all_beyond, beyond, error_of_difference, judge, listed  # noqa: E402
 from sweeps import RESULTS  # noqa: E402
 
@@ -93,18 +93,19 @@ def table1(study):
         order = "FBDD, SanText and SanText+ have %s at epsilon 3" % listed([number(value) for value in last])
         first = [ours["laplace-nearest", epsilon] - ours["random", 0] for epsilon in (1, 2, 3)]
         close = "closer than two standard errors (%s)." % number(2 * noise)
-        return judge(
+        found = judge(
             (beyond(share - published, noise / (plain - MAJORITY)) is not False, kept, kept, kept),
             (all_beyond([last[1] - last[0], last[2] - last[1]], noise), order + ", in the published order.", order + ", in another order.",
              order + ", each %s%s" % (close.replace("than", "to the next than", 1), " SanText+ beats FBDD." * bool(beyond(last[2] - last[0], noise)))),
             (all_beyond(first, noise), "FBDD beats random words.", "random words beat FBDD.", "FBDD and random words are %s" % close))
+        return scaled_down(found, "%s of the tokens have no vector in our file" % number(unseen, 2)) if unseen > .2 else found
 
     return Table(
         scale=scale(glove()) + " FBDD is `laplace-nearest`.", header=["mechanism", "epsilon", "paper", "ours", "tokens changed"], rows=rows,
         note="" if isinstance(unseen, Missing) else
              "Differences from the paper: %s of the tokens of SST-2 have no vector in our file and are drawn uniformly. Few texts train one layer, "
              "so texts that are not sanitized have a lower score too." % number(unseen, 2),
-        verdict=verdict([plain, *ours.values()], test, "", ""))
+        verdict=verdict([plain, unseen, *ours.values()], test, "", ""))
 
 
 @study.table
