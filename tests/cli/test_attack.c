@@ -19,10 +19,6 @@ static void pretrain(const char *more, const char *out) {
         toy_text("toy.txt", 60, 7), toy_vocabulary(), secrets(), more, out);
 }
 
-static double number(const json_t *object, const char *key) {
-    return json_number_value(json_object_get(object, key));
-}
-
 Test(attack, exposure_and_audit) {
     pretrain("--steps 600", support_scratch_path("model"));
     json_t *found = program_json("attack $DIR/model --kind exposure --threads 1 --json");
@@ -31,10 +27,10 @@ Test(attack, exposure_and_audit) {
     cr_expect_str_eq(text_at(found, "attack"), "exposure");
     cr_expect_eq(json_array_size(json_object_get(found, "secrets")), 132);
     cr_expect_eq(json_array_size(groups), 4);
-    cr_expect_eq(number(never, "occurrences"), 0);
-    cr_expect_eq(number(often, "occurrences"), 20);
-    cr_expect_gt(number(often, "exposure"), number(never, "exposure"));
-    cr_expect_eq(number(audit, "canaries"), 100);
+    cr_expect_eq(number_at(never, "occurrences"), 0);
+    cr_expect_eq(number_at(often, "occurrences"), 20);
+    cr_expect_gt(number_at(often, "exposure"), number_at(never, "exposure"));
+    cr_expect_eq(number_at(audit, "canaries"), 100);
     cr_expect_eq(json_array_size(json_object_get(audit, "guesses")), 6);
     cr_expect(json_is_null(json_object_get(found, "accountant")));
     struct outcome o = program_expect(0, "attack $DIR/model --threads 1 --candidates 8 --guess-in "
@@ -66,7 +62,7 @@ Test(attack, a_broken_promise_fails) {
         o.err, "VIOLATION: the canaries show epsilon >= ",
         "at delta 1e-06 with confidence 95 %, but the accountant guarantees at most 0.01");
     json_t *found = program_object(&o); /* the failed attack still prints its result */
-    cr_expect_eq(number(json_object_get(found, "accountant"), "epsilon"), 0.01);
+    cr_expect_eq(number_at(json_object_get(found, "accountant"), "epsilon"), 0.01);
     /* There is no promise at a smaller delta. */
     program_prints(0, "the accountant gives no guarantee",
                    "attack $DIR/plain --threads 1 --delta 1e-9");

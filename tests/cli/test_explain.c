@@ -3,12 +3,8 @@
 #include "base/sentence.h"
 #include "program.h"
 
-static double number(const json_t *object, const char *key) {
-    return json_number_value(json_object_get(object, key));
-}
-
 static double bound_at(const json_t *root, size_t i) {
-    return number(json_array_get(json_object_get(root, "guess"), i), "bound");
+    return number_at(json_array_get(json_object_get(root, "guess"), i), "bound");
 }
 
 /* A recipient's file: the numbers of one row and of k rows follow from its certificate, and a file whose statement does
@@ -22,13 +18,14 @@ Test(explain, of_a_shared_file) {
     json_t *found =
         program_json("explain $DIR/shared.safetensors --baseline 0.01 --json"); /* C sqrt(4) = 1 */
     const json_t *guess = support_at(found, "guess/0"), *row;
-    cr_expect_float_eq(number(guess, "bound"), nvdp_guess_bound(.01, 1, 1, 0), 1e-9);
-    cr_expect_eq(number(found, "samples"), 4);
+    cr_expect_float_eq(number_at(guess, "bound"), nvdp_guess_bound(.01, 1, 1, 0), 1e-9);
+    cr_expect_eq(number_at(found, "samples"), 4);
     size_t i;
     json_array_foreach(json_object_get(found, "rows"), i, row) {
-        const double k = number(row, "rows");
-        cr_expect_float_eq(number(row, "epsilon"), nvdp_gdp_epsilon(2 * sqrt(k), 1e-5), 1e-6);
-        cr_expect_float_eq(number(row, "which_of_100"), nvdp_guess_bound(.01, sqrt(k), 1, 0), 1e-9);
+        const double k = number_at(row, "rows");
+        cr_expect_float_eq(number_at(row, "epsilon"), nvdp_gdp_epsilon(2 * sqrt(k), 1e-5), 1e-6);
+        cr_expect_float_eq(number_at(row, "which_of_100"), nvdp_guess_bound(.01, sqrt(k), 1, 0),
+                           1e-9);
     }
     cr_expect_eq(i, 3);
     program_expect(2, "explain $DIR/shared.safetensors --releases 2");
@@ -45,16 +42,16 @@ Test(explain, of_a_summary) {
     program_expect(0, "summarize --model $MODEL --center $DIR/public.txt --input $DIR/rows.txt "
                       "--rows 3 --out $DIR/summary.safetensors");
     json_t *found = program_json("explain $DIR/summary.safetensors --json");
-    const double mu = number(found, "mu"), delta = number(found, "delta");
+    const double mu = number_at(found, "mu"), delta = number_at(found, "delta");
     const json_t *row;
     cr_expect_eq(json_object_size(found), 5);
     cr_expect(mu > 0 && delta == 1e-5);
-    cr_expect_float_eq(number(found, "epsilon"), nvdp_gdp_epsilon(mu, delta), 1e-9);
+    cr_expect_float_eq(number_at(found, "epsilon"), nvdp_gdp_epsilon(mu, delta), 1e-9);
     size_t i;
     static const double rows[] = {1, 2, 10};
     json_array_foreach(json_object_get(found, "rows"), i, row) {
-        cr_expect_eq(number(row, "rows"), rows[i]);
-        cr_expect_float_eq(number(row, "epsilon"), nvdp_gdp_epsilon(rows[i] * mu, delta), 1e-9);
+        cr_expect_eq(number_at(row, "rows"), rows[i]);
+        cr_expect_float_eq(number_at(row, "epsilon"), nvdp_gdp_epsilon(rows[i] * mu, delta), 1e-9);
         cr_expect_eq(json_object_size(row), 2);
     }
     cr_expect_eq(i, 3);

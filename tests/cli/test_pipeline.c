@@ -10,12 +10,6 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(value);
 }
 
-static void has_string(const json_t *object, const char *key, const char *expected) {
-    const char *text = json_string_value(json_object_get(object, key));
-    cr_assert_not_null(text, "key '%s' is not a string", key);
-    cr_assert_str_eq(text, expected);
-}
-
 static bool exists(const char *path) {
     struct stat info;
     return stat(path, &info) == 0;

@@ -87,7 +87,3 @@ Test(pretrain, killed_and_resumed_on_privatized_text) {
              text_file(), support_scratch_path("init"));
     kill_and_resume(more, 60);
 }
-
-static void refused(int code, const char *part, const char *args) {
-    program_says(code, part, "pretrain %s", args);
-}
