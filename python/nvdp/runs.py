@@ -637,6 +637,8 @@ class Run:
         """The result of training, as in result.json; `test`: scores on the dev file."""
         check_ended(self.path)
         found = TrainResult(from_json((self.path / "result.json").read_text("utf-8")))
+        if "test" not in found:
+            raise NvdpError(f"{self.path}: expected the run of the owner, found a copy for others (push_to_hub), which has no scores; evaluate(texts, labels) scores it", "ERR_STATE")
         found.test = scores_of(found.test)
         return found
 

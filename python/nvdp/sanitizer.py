@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, lib, owned_text, pointer, rebuild, record, result_of, text, text_list
+from .tokenizer import tidy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -170,6 +171,9 @@ class Sanitizer(Mechanism):
         public_independent (`nvdp sanitize --help=all`). A text that is among the public texts of vocabulary_from or
         sensitive_from is refused, unless public_independent=True declares that the public texts were chosen
         independently of the private texts.
+
+    Outputs are drawn from the whole vocabulary: if that of the encoder has pieces of other scripts, such as "##\u0279", so do outputs.
+    With vocabulary_from, word vectors are drawn of words of these public texts alone.
     """
 
     def __init__(self, **options: Unpack[SanitizerArguments]):
@@ -206,10 +210,11 @@ class Sanitizer(Mechanism):
             lib.nvdp_token_list_free(out)
 
     def text(self, tokens: Any) -> str:
-        """Joins tokens to a text."""
+        """Joins tokens to a text; pieces as the tokenizer's decoder does, as Tokenizer.decode()."""
         given, out = array(tokens, np.int32, 1, "tokens"), ffi.new("char **")
         self._context.call(lib.nvdp_sanitizer_text, self._sanitizer, given.size, pointer(given, "int32_t"), out)
-        return owned_text(out[0])
+        found = owned_text(out[0])
+        return tidy(found) if self.info.pieces else found
 
     def word(self, token: int) -> str:
         """Returns the word or piece of a token."""

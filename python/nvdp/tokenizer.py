@@ -31,6 +31,11 @@ def _bytes_of(piece: str) -> bytes:
     return piece.encode()  # an added piece, which is plain text
 
 
+def tidy(words: str) -> str:
+    """Removes the blanks before punctuation and in contractions, as a WordPiece decoder does."""
+    return re.sub(r" ([.?!,]|n't|'(?:m|s|ve|re)\b)", r"\1", words).replace(" ' ", "'").strip()
+
+
 class Tokenizer:
     """A WordPiece, byte-level BPE or Unigram tokenizer, from a directory in Hugging Face layout: vocab.txt, or
     vocab.json and merges.txt, or sentencepiece.bpe.model, or tokenizer.json."""
@@ -130,7 +135,7 @@ class Tokenizer:
         if self.id("\u2581") >= 0 or self.id("\u2581the") >= 0:
             return "".join(pieces).replace("\u2581", " ").removeprefix(" ")
         words = "".join(piece[2:] if piece.startswith("##") and i > 0 else f" {piece}" for i, piece in enumerate(pieces))
-        return re.sub(r" ([.?!,]|n't|'(?:m|s|ve|re)\b)", r"\1", words).replace(" ' ", "'").strip()
+        return tidy(words)
 
     def batch_decode(self, rows: Any, skip_special_tokens: bool = False) -> list[str]:
         """Returns the texts of rows of ids."""

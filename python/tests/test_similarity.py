@@ -165,6 +165,8 @@ def test_what_is_pushed_predicts_and_does_not_release(fixed, tmp_path, monkeypat
         with pytest.raises(nvdp.NvdpError, match="found a copy|moved to the run of the owner") as caught:
             copy.encode(texts)
         assert caught.value.status == "ERR_STATE"
+        with pytest.raises(nvdp.NvdpError, match="run: expected the run of the owner, found a copy for others"):
+            copy.run.result.best_epoch
     (run / "ledger").unlink()  # what comes from a hub never releases, whatever it holds
     for place in "owner/mine", folder / "owner" / "mine":
         with pytest.raises(nvdp.NvdpError, match="found a copy"):

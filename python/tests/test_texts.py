@@ -1,6 +1,7 @@
 import json
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -128,6 +129,23 @@ def test_sanitizer(tmp_path):
     assert declared.sanitize(["CAT"], insecure_seed=1) == chosen.sanitize(["cat cat"], insecure_seed=1)[0].split()[:1]
     with pytest.raises(nvdp.NvdpError, match="none.txt"):
         nvdp.Sanitizer(vectors=tmp_path / "none.txt", mechanism="santext", eta=1.0)
+
+
+def test_sanitized_pieces_are_joined_as_the_decoder_does(compact, tmp_path):
+    """Pieces of other scripts come from the encoder's vocabulary alone."""
+    for name in "config.json", "tokenizer_config.json", "model.safetensors":
+        shutil.copy(compact / name, tmp_path)
+    vocabulary = (compact / "vocab.txt").read_text("utf-8").splitlines()
+    vocabulary[-2:] = ["##\u0279", "\u0924"]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary) + "\n", "utf-8")
+    words, tokenizer = ["a great film, isn't it? it's good."], nvdp.Tokenizer(tmp_path)
+    sanitizer = nvdp.Sanitizer(model=tmp_path, mechanism="santext", eta=1e4)
+    assert sanitizer.sanitize(words) == words == [tokenizer.decode(tokenizer.encode(words[0]), True)]  # so much eta changes no piece
+    assert sanitizer.text([sanitizer.find(one) for one in ("film", "##\u0279", "\u0924", ".")]) == "film\u0279 \u0924."
+    for folder, others in (tmp_path, {"##\u0279", "\u0924"}), (compact, set()):
+        drawn = nvdp.Sanitizer(model=folder, mechanism="santext", eta=1e-6)  # nearly uniform
+        words = {drawn.word(token) for token in set(drawn.sample([0] * 200000).tolist())}
+        assert {word for word in words if not word.isascii()} == {word for word in vocabulary[5:] if not word.isascii()} - {"##\u0279", "\u0924"} | others
 
 
 def test_sanitized_files(tmp_path):
