@@ -10,6 +10,7 @@ import math
 import os
 import re
 import sys
+import tempfile
 import textwrap
 import types
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ if "nvdp" not in sys.modules:  # whose __init__ imports the files that are writt
     sys.modules["nvdp"] = types.ModuleType("nvdp")
     sys.modules["nvdp"].__path__ = [str(HERE / "nvdp")]
 
-from nvdp._lib import AS_JSON, ffi, is_nested, lib, record, result_of, shared, text  # noqa: E402
+from nvdp._lib import AS_JSON, ffi, freed, is_nested, lib, record, result_of, shared, text  # noqa: E402
 
 WIDTH = 140
 
@@ -82,7 +83,7 @@ def option(row: Any, choices: list[str]) -> list[str]:
     return [f"    {name}: Optional[{type_of(row, choices)}] = _row({values})", *docstring(help, 4)]
 
 
-VECTORS = {"vectors", "vectors-name", "ids", "label-column", "classes"}
+VECTORS = {"vectors", "vectors-name", "vectors-source", "ids", "label-column", "classes"}
 MODEL = {"model", "center", "public-independent", "clip-sequence", "certified-epsilon", "reduce", "text-column"}
 SOURCE = {"run", "out", "input"}
 TAKEN = {  # keyword arguments of functions: the kinds of work, and the options that are arguments of their own, or belong to other sources
@@ -107,6 +108,7 @@ TAKEN = {  # keyword arguments of functions: the kinds of work, and the options 
     "TextPrivacyArguments": ("text-privacy", set()),
     "EvaluateArguments": ("evaluate", {"run", "split"}),
     "RunArguments": ("run", {"run", "split", "batch"}),
+    "BottleneckArguments": ("train", {"model", "out", "regression", "text-column", "label-column"}),
 }  # fmt: skip
 PLAIN_ARGUMENTS = {
     "PredictArguments": {"samples": "int", "seed": "int", "batch": "int"},
@@ -153,14 +155,17 @@ def options() -> str:
 # --- results ---
 
 NUMBERS = {"double": "float", "float": "float", "_Bool": "bool"}
-TABLE_TYPES = ["float", "int", "bool", "str", "str", "str", "list[float]"]  # by enum nvdp_result_type
-PLAIN = "nvdp_exact_point", "nvdp_progress"  # structs without their size that functions return
-TABLES = {"train": "nvdp_train_result", "scores": "nvdp_scores", "gate": "nvdp_gate_result"}  # results that the package reads from files
+TABLE_TYPES = ["float", "int", "bool", "str", "str", "str", "NDArray[np.float64]"]  # by enum nvdp_result_type
+PLAIN = "nvdp_exact_point", "nvdp_option", "nvdp_progress"  # structs without their size that functions return
+ARRAYS = {"nvdp_collection_moments"}  # structs whose numbers are in memory that the package views
+TABLES = {"train": "nvdp_train_result", "scores": "nvdp_scores", "gate": "nvdp_gate_result", "linkage": "nvdp_linkage"}  # results that the package reads as JSON
+ATTACKS = "linkage", "pair_attacks", "text_attack", "membership", "exposure", "summary_attack"
 PART_HELP = "A part of the JSON of a result."
 ADDED = {  # what functions of the package add to a struct
-    "nvdp_export_result": [("privacy", "Optional[Record]", "The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts.")],
+    "linkage": [("sentence", "str", "The result in one sentence.")],
+    "nvdp_export_result": [("privacy", "Optional[Privacy]", "The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts.")],
     "train": [("task", "str", "Name of the task."), ("method", "str", "Method of the training."), ("protocol", "str", "Data that selected the epoch: holdout or dev."),
-              ("metric", "str", "The metric that selected the epoch."), ("certified", "Optional[Record]", "The proof over all texts; None: there is none.")],
+              ("metric", "str", "The metric that selected the epoch."), ("certified", "Optional[Certificate]", "The proof over all texts; None: there is none.")],
     "nvdp_reuse_result": [("accuracy", "Optional[Metric]", "Its `mean`, `sd` over seeds (NaN for one seed), and 95 % interval from `low` to `high` over "
                            "texts. None: another metric comes first, or nothing was scored.")],
     "nvdp_model_info": [("labels", "Optional[list[Any]]", "The classes. None: scores.")],
@@ -201,50 +206,70 @@ def member(kind: Any) -> str | None:
     return NUMBERS.get(kind.cname, "int") if kind.kind == "primitive" else None
 
 
-def table_classes(table: Any, made: dict[str, list[str]]) -> str:
-    """Adds the class of a result table in its view for files, which result.json has; returns its name."""
-    name = camel(text(table.name)) + "Result" * (text(table.name) == "train")
-    keys: dict[str, str | None] = {}
-    i = 0
-    while table.views != ffi.NULL and table.views[i].name != ffi.NULL:
-        k = 0
-        while text(table.views[i].name) == "file" and table.views[i].keys != ffi.NULL and table.views[i].keys[k].row != ffi.NULL:
-            key = table.views[i].keys[k]
-            keys[text(key.row)] = None if key.absent == lib.NVDP_ABSENT_HIDDEN else text(key.key) or text(key.row)
-            k += 1
-        i += 1
-    lines: list[str] = []
-    found, parts = [], []
-    while table.rows[len(found)].name != ffi.NULL:
-        row = table.rows[len(found)]
-        found.append(row)
-        key = keys.get(text(row.name), text(row.name))
-        if key is None:
-            continue
-        kind = TABLE_TYPES[row.type] if row.of == ffi.NULL else table_classes(row.of, made)
-        parts += [f'"{key}": "{kind}"'] * (row.of != ffi.NULL and row.type != lib.NVDP_RESULT_MAP)
-        kind = f"dict[str, {kind}]" if row.type == lib.NVDP_RESULT_MAP else f"list[{kind}]" if row.type == lib.NVDP_RESULT_LIST else kind
-        lines += [f"    {key}: {kind}", *docstring(sentence(text(row.help) + (f" [{text(row.unit)}]" if row.unit != ffi.NULL else "")), 4)]
-    for field, kind, help in ADDED.get(text(table.name), ()):
-        lines += [f"    {field}: {kind}", *docstring(help, 4)]
-    made[name] = [*docstring(sentence(text(table.help)), 4), "", *lines, *([f"    PARTS = {{{', '.join(parts)}}}"] if parts else [])]
+def row_type(row: Any, made: dict[str, list[str]]) -> str:
+    """Returns the type of a row's value in JSON."""
+    if row.json != ffi.NULL:
+        return "Any"
+    if row.of != ffi.NULL:
+        inner = table_classes([row.of], made)
+        return {lib.NVDP_RESULT_MAP: f"dict[str, {inner}]", lib.NVDP_RESULT_LIST: f"list[{inner}]"}.get(row.type, inner)
+    if row.levels != ffi.NULL:
+        return "dict[str, float]"
+    return f"NDArray[np.{'int64' if row.type == lib.NVDP_RESULT_COUNT else 'float64'}]" if row.array else TABLE_TYPES[row.type]
+
+
+def table_classes(tables: list[Any], made: dict[str, list[str]], name: str = "", help: str = "") -> str:
+    """Adds the class of the rows of result tables in their views for files, which result.json has; returns its name."""
+    name = name or camel(text(tables[0].name)) + "Result" * (text(tables[0].name) == "train")
+    fields: dict[str, list[str]] = {}
+    for table in tables:
+        keys: dict[str, str | None] = {}
+        i = k = 0
+        while table.views != ffi.NULL and table.views[i].name != ffi.NULL:
+            k = 0
+            while text(table.views[i].name) == "file" and table.views[i].keys != ffi.NULL and table.views[i].keys[k].row != ffi.NULL:
+                key = table.views[i].keys[k]
+                keys[text(key.row)] = None if key.absent == lib.NVDP_ABSENT_HIDDEN else text(key.key) or text(key.row)
+                k += 1
+            i += 1
+        row = table.rows
+        while row.name != ffi.NULL:
+            found = keys.get(text(row.name), text(row.name))
+            if found is not None and found not in fields and not keyword.iskeyword(found):
+                about = sentence(text(row.help) + (f" [{text(row.unit)}]" if row.unit != ffi.NULL else ""))
+                fields[found] = [f"    {found}: {row_type(row, made)}", *docstring(about, 4)]
+            row += 1
+        for field, kind, about in ADDED.get(text(table.name), ()):
+            fields[field] = [f"    {field}: {kind}", *docstring(about, 4)]
+    made[name] = [*docstring(help or sentence(text(tables[0].help)), 4), "", *(line for lines in fields.values() for line in lines)]
     return name
 
 
-def json_classes(name: str, found: Any, help: str, made: dict[str, list[str]]) -> str:
-    """Adds the class of a JSON object, whose types are those of an example; returns its name. None can be anything."""
-    lines, parts = [], []
-    for key, value in found.items():
-        one = value[0] if isinstance(value, list) and value else value
-        if isinstance(one, dict) and key.isidentifier():
-            inner = json_classes(name + camel(key), one, PART_HELP, made)
-            parts.append(f'"{key}": "{inner}"')
-        else:
-            inner = "Any" if one is None or isinstance(one, (dict, list)) else type(one).__name__
+def type_of_json(name: str, values: list[Any], made: dict[str, list[str]]) -> str:
+    """Returns the type of a value of a JSON object, of which there are examples; adds the classes of its parts."""
+    known = [value for value in values if value is not None]
+    if known and isinstance(known[0], dict) and all(key.isidentifier() for key in known[0]):
+        return json_classes(name, known, PART_HELP, made)
+    elif known and isinstance(known[0], dict):
+        kind = f"dict[str, {type_of_json(name, [one for value in known for one in value.values()], made)}]"
+    elif known and isinstance(known[0], list):
+        inner = type_of_json(name, [one for value in known for one in value], made)
+        kind = {"int": "NDArray[np.int64]", "float": "NDArray[np.float64]"}.get(inner, f"list[{inner}]")
+    else:
+        kind = type(known[0]).__name__ if known else "Any"
+    return kind if len(known) == len(values) or kind == "Any" else f"Optional[{kind}]"
+
+
+def json_classes(name: str, examples: list[Any], help: str, made: dict[str, list[str]]) -> str:
+    """Adds the class of a JSON object, whose types are those of examples; returns its name. A part that is always None can be anything."""
+    lines = []
+    for key in dict.fromkeys(key for one in examples for key in one):
         if key.isidentifier() and not keyword.iskeyword(key):
-            lines.append(f"    {key}: {f'list[{inner}]' if isinstance(value, list) else inner}")
-    made[name] = [*docstring(help, 4), "", *lines, *([f"    PARTS = {{{', '.join(parts)}}}"] if parts else [])]
-    return name
+            known = "Linkage" if key == "linkage" else type_of_json(name + camel(key), [one.get(key) for one in examples], made)
+            lines.append(f"    {key}: {known}")
+    same = next((other for other, body in made.items() if body[2:] == lines), name)
+    made.setdefault(same, [*docstring(help, 4), "", *lines])
+    return same
 
 
 def json_results(made: dict[str, list[str]]) -> None:
@@ -253,12 +278,38 @@ def json_results(made: dict[str, list[str]]) -> None:
     limits.method, limits.noise, limits.sealed, limits.same_noise, limits.rows, limits.dim, limits.kappa = b"sentence", True, True, True, 1, 4, 1
     limits.clip_sequence, limits.clip_mu, limits.alpha_max = 2.0, math.inf, math.inf
     context.call(lib.nvdp_certify, limits, context.config("privacy", {"at_epsilon": 1}), found)
-    json_classes("Certificate", context.json(found), "A proven guarantee over all texts, in nats: `epsilon` at `delta` for `releases` samples of a text.", made)
-    made["Certificate"] += ["    word: Record", *docstring("The guarantee per word; there is none without a method that has one.", 4)]
+    json_classes("Certificate", [context.json(found)], "A proven guarantee over all texts, in nats: `epsilon` at `delta` for `releases` samples of a text.", made)
+    made["Certificate"] += ["    clip: Any", *docstring("The clip of the model; in result.json.", 4), "    word: Record", *docstring("The guarantee per word; there is none without a method that has one.", 4)]
+    reports = []
+    for weights, more, options in (True, {}, {"exact": True}), (False, {"clip_sequence": 9.0}, {}), (False, {"logvar": -5.0}, {"max_pairs": 20}):
+        of = context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_posteriors_create, 30, 60, 1, weights)
+        of.method, of.policy, of.length, of.clip_sequence = b"nvdp" if weights else b"vib", lib.NVDP_LENGTH_HIDDEN, 2, more.get("clip_sequence", 0.0)
+        for i in range(60):
+            of.offset[i // 2 + 1], of.mu[i], of.logvar[i] = i // 2 * 2 + 2, i / 10, more.get("logvar", 0.0) * (i // 2 % 2)
+            for k in range(weights):
+                of.alpha[i + k] = 1.0 + i % 3
+        report = freed("struct nvdp_privacy_report")
+        context.call(lib.nvdp_privacy_measure, of, context.config("privacy", options), ffi.NULL, report)
+        context.call(lib.nvdp_linkage_measure, of, 1, 0, 1, report.linkage)
+        reports.append(context.json(report))
+    reports[0]["argmax_rows"] = {"p": 1, "q": 2}  # of texts that have row numbers
+    json_classes("Privacy", reports, "The report of `nvdp privacy --json`: measures of texts, in nats. A part that was not measured is None.", made)
+    with tempfile.TemporaryDirectory() as folder:
+        vectors, texts = Path(folder, "vectors.txt"), Path(folder, "texts.txt")
+        vectors.write_text("cat 0 0\ndog 0 1\ncar 50 0\n")
+        texts.write_text("car cat\ncar dog\ncar\n")
+        report = freed("struct nvdp_dchi_report")
+        given = {"text": texts, "vectors": vectors, "mechanism": "santext", "eta": 2.0}
+        context.call(lib.nvdp_text_privacy, context.config("text-privacy", given), ffi.NULL, report)
+        json_classes("TextPrivacy", [context.json(report)], "The report of `nvdp privacy --sanitizer M --json`: measures of privatized texts, in nats. A part that was not measured is None.", made)
+    table_classes([lib.nvdp_result_table_find(name.encode()) for name in ATTACKS], made, "Attack",
+                  "What an attacker learns: the numbers of the attack's kind. Those of other kinds are missing.")  # fmt: skip
+    made["Attack"] += ["    kind: str", *docstring("The kind of the attack, as `attack`.", 4), "    attack: str", "    certified: float", *docstring("Proven epsilon [nats].", 4),
+                       "    shared: str", "    seed: int", "    model: str", "    prior: Any", "    beam: int", "    verdict: str", *docstring('A sentence if a number exceeds what is proven, else "".', 4)]
 
 
 def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[str]], kinds: dict[str, str]) -> None:
-    """Adds the class of a struct, and of the structs in it."""
+    """Adds the class of a struct, and of the structs in it. A number in memory of its own is an array with the shape in its comment."""
     name = struct.cname.removeprefix("struct ")
     if struct.cname in kinds:
         return
@@ -266,10 +317,12 @@ def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[s
     lines: list[str] = []
     for field, of in struct.fields:
         kind, inner = member(of.type), of.type
+        if kind is None and name in ARRAYS:
+            kind = "NDArray[np.float64]"
         if field in ("struct_size", "reserved") or kind is None:
             continue
-        if inner.kind == "pointer" and inner.item.kind == "struct" and "NULL" not in members.get(field, ""):
-            kind = member(inner.item)  # always there
+        if inner.kind == "pointer" and "NULL" not in members.get(field, "").replace("NULL ends a table", ""):
+            kind = kind.removeprefix("Optional[").removesuffix("]" * kind.startswith("Optional["))  # always there
         while inner.kind in ("array", "pointer"):
             inner = inner.item
         if inner.kind == "struct" and "$" in inner.cname:
@@ -279,7 +332,7 @@ def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[s
         lines += [f"    {field}: {kind}", *(docstring(sentence(members[field]), 4) if members.get(field, "").strip() else [])]
     for field, kind, help in ADDED.get(name, ()):
         lines += [f"    {field}: {kind}", *docstring(help, 4)]
-    first = re.split(r"[;.]|, made by", " ".join(about.split()), maxsplit=1)[0]
+    first = re.split(r"[;.](?=\s|$)|, made by", " ".join(about.split()), maxsplit=1)[0]
     made[camel(name)] = [*docstring(sentence(first or camel(name)), 4), "", *lines]
     kinds[struct.cname] = camel(name)
 
@@ -288,13 +341,13 @@ def results() -> str:
     made: dict[str, list[str]] = {}
     kinds: dict[str, str] = {}
     for name in TABLES:
-        table_classes(lib.nvdp_result_table_find(name.encode()), made)
+        table_classes([lib.nvdp_result_table_find(name.encode())], made)
     json_results(made)
     comments = headers()
     kinds.update((f"struct {name}", "") for name in TABLES.values())
     source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name not in FILES)
     used = set(re.findall(r'"struct (nvdp_\w+)(?: \*|\[\])?"', source))
-    for name in sorted(used):
+    for name in sorted(used | set(PLAIN)):
         struct = ffi.typeof(f"struct {name}")
         if name in PLAIN or "struct_size" in dict(struct.fields or ()) and struct.cname not in AS_JSON:
             struct_classes(struct, comments, made, kinds)

@@ -87,6 +87,19 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts);
 
+/** Predicts vectors with a reader of a summary, and writes the lines of nvdp_predict_texts().
+ * @param ctx    records messages
+ * @param config of kind "predict": run (the reader), probabilities, out
+ * @param n      number of vectors
+ * @param width  numbers per vector, as the encoder of the summary has
+ * @param x      [n, width] vectors of any length by that encoder
+ * @param write  receives the lines if "out" is not set; if it is NULL, "out" is required
+ * @param user   passed to write
+ * @return NVDP_ERR_ARGUMENT for another folder, a reader of pairs, and another width; NVDP_ERR_MEMORY */
+nvdp_status nvdp_predict_vectors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 size_t n, size_t width, const float *x, nvdp_write_fn write,
+                                 void *user);
+
 /** Predicts texts with a loaded model and writes the lines of nvdp_predict_texts(). The model and the split of the data
  * set determine the noise; nvdp_predict_texts() takes the noise of NVDP_SPLIT_TEST.
  * @param ctx     reports progress, records messages, can cancel

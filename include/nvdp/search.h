@@ -104,6 +104,17 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
 nvdp_status nvdp_search_vectors(struct nvdp_context *ctx, struct nvdp_search *search,
                                 size_t queries, size_t width, const float *x, size_t top,
                                 struct nvdp_hit *hit);
+/** Computes the means of the samples that these vectors would have, without noise, for a search by other programs. They
+ * are not private.
+ * @param ctx     as in nvdp_search_open()
+ * @param search  the search
+ * @param queries number of vectors
+ * @param width   numbers per vector, as the sender's vectors have
+ * @param x       [queries, width] vectors of any length
+ * @param mean    [queries, p] the means, in standard deviations of the noise
+ * @return NVDP_ERR_ARGUMENT for another width, and for a vector without a direction; NVDP_ERR_MEMORY */
+nvdp_status nvdp_search_means(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                              size_t width, const float *x, float *mean);
 
 NVDP_END_DECLS
 #endif

@@ -100,14 +100,32 @@ class Record(dict):  # type: ignore[type-arg]
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value
 
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, dict):
+            return NotImplemented
+        return self.keys() == other.keys() and all(
+            value is other[name] or (np.array_equal(value, other[name], True) if isinstance(value, np.ndarray) else value == other[name])
+            for name, value in self.items())  # fmt: skip
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __dir__(self) -> list[str]:
-        return sorted(self)
+        return sorted([*self, "to_json"])
+
+    def to_json(self) -> str:
+        """Returns the result as JSON, in which an array is a list."""
+        return json.dumps(self, default=lambda value: value.tolist())
 
 
 if TYPE_CHECKING:
 
     class Result(dict[str, Any]):
         """The base of the classes in results.py, whose attributes are known."""
+
+        def to_json(self) -> str: ...
 
 else:
     Result = Record
@@ -182,7 +200,7 @@ class Context:
     is raised when it has stopped.  All contexts share these threads.
     """
 
-    def __init__(self, progress: Callable[[Record], object] | None = None):
+    def __init__(self, progress: Callable[[Any], object] | None = None):
         out = ffi.new("struct nvdp_context **")
         status = lib.nvdp_context_create(out)
         if status != 0:
@@ -286,6 +304,18 @@ class Context:
         out = result_of(kind)
         self.call(function, *arguments, out)
         return record(out[0])
+
+    def lines(self, function: Callable[..., int], *arguments: Any) -> bytes:
+        """Returns what function(context, *arguments, write, user) writes."""
+        found = bytearray()
+
+        @ffi.callback("_Bool(const char *, size_t, void *)")
+        def write(text: Any, size: int, _user: Any) -> bool:
+            found.extend(ffi.buffer(text, size))
+            return True
+
+        self.call(function, *arguments, write, ffi.NULL)
+        return bytes(found)
 
     def json(self, result: Any, view: Any = ffi.NULL) -> Record:
         """Returns a result of the library as its JSON object."""
@@ -490,12 +520,17 @@ def from_json(source: str) -> Record:
 
 
 def typed(kind: type[Any], found: Mapping[str, Any]) -> Any:
-    """Returns a JSON object of the library as its class in results.py, and so its parts."""
+    """Returns a JSON object of the library as its class in results.py, so its parts, and lists of numbers as arrays."""
     made = kind(found)
-    for key, name in getattr(kind, "PARTS", {}).items():
-        inner, value = vars(sys.modules[kind.__module__])[name], made.get(key)
-        if isinstance(value, Mapping):
-            made[key] = typed(inner, value)
+    for key, value in found.items():
+        of = kind.__annotations__.get(key, "")
+        inner = getattr(sys.modules[kind.__module__], re.findall(r"\w+", of)[-1] if of else "", None)
+        if isinstance(value, list) and "NDArray" in of:
+            made[key] = np.array(value, np.int64 if "int64" in of and None not in value else np.float64)
+        elif not (isinstance(inner, type) and issubclass(inner, Record)) or inner is Record:
+            continue
+        elif isinstance(value, Mapping):
+            made[key] = Record((name, typed(inner, one)) for name, one in value.items()) if of.startswith("dict") else typed(inner, value)
         elif isinstance(value, list):
             made[key] = [typed(inner, one) if isinstance(one, Mapping) else one for one in value]
     return made

@@ -9,13 +9,14 @@ from typing import Any, Union
 
 import numpy as np
 
-from ._lib import Context, Record, check_callback
+from . import results
+from ._lib import Context, check_callback
 
-Progress = Union[bool, Callable[[Record], object], None]
+Progress = Union[bool, Callable[[results.Progress], object], None]
 """A function of one record; True: shown; False: not shown; None: shown in a terminal and in a notebook."""
 
 
-def _line(progress: Record) -> None:
+def _line(progress: results.Progress) -> None:
     """Prints the progress on one line of standard error."""
     left = "" if np.isnan(progress.eta_seconds) else f", {progress.eta_seconds:.0f} s left"
     loss = "" if np.isnan(progress.loss) else f", loss {progress.loss:.4f}"
@@ -31,7 +32,7 @@ class _Bar:
         self.tqdm, self.phase = tqdm, ""
         self.bar: Any = None
 
-    def __call__(self, progress: Record) -> None:
+    def __call__(self, progress: results.Progress) -> None:
         if self.phase != progress.phase or self.bar is None:
             self.close()
             self.bar = self.tqdm(total=progress.total, desc=progress.phase, unit=f" {progress.unit}s", leave=False)
@@ -54,7 +55,7 @@ def watched() -> bool:
     return "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", bool)())
 
 
-def callback(progress: Progress) -> Callable[[Record], object] | None:
+def callback(progress: Progress) -> Callable[[results.Progress], object] | None:
     """Returns the function that shows the progress; None: nothing is shown."""
     check_callback(progress)
     if callable(progress):
@@ -89,7 +90,7 @@ def counting(total: int, phase: str, progress: Progress) -> Iterator[Callable[[i
         nonlocal done
         done += more
         if show is not None:
-            show(Record(phase=phase, done=done, total=total, unit="text", loss=np.nan, eta_seconds=np.nan, finished=done == total))
+            show(results.Progress(phase=phase, done=done, total=total, unit="text", loss=np.nan, eta_seconds=np.nan, finished=done == total))
 
     try:
         yield count

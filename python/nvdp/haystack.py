@@ -1,4 +1,4 @@
-"""PrivateEncoder as components of haystack."""
+"""PrivateEncoder, or GaussianRelease over another embedder, as components of haystack."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from typing import Any, Optional
 
 from haystack import Document, component
 
-from ._retrieval import Encoders, Vectors
+from ._retrieval import Encoders, Ledger, Vectors
 
 __all__ = ["PrivateDocumentEmbedder", "PrivateTextEmbedder"]
+
+
+def _exact(of: Any) -> Any:
+    """Returns the functions of an embedder of documents, or of texts, that compute the vectors of documents and of queries."""
+    return None if of is None else (lambda texts: [one.embedding for one in of.run([Document(content=text) for text in texts])["documents"]],
+                                    lambda queries: [of.run(query)["embedding"] for query in queries])  # fmt: skip
 
 
 @component
 class PrivateDocumentEmbedder:
     """Gives away a sample of each document, which the ledger counts, as the document's embedding. Arguments: as of
-    nvdp.langchain.PrivateEmbeddings. Without `texts`, a store has contents, and ids that are digests of them."""
+    nvdp.langchain.PrivateEmbeddings; `of` is a document embedder. Without `texts`, a store has contents, and ids that are digests of them."""
 
-    def __init__(self, encoder: Encoders, *, texts: Optional[Mapping[str, str]] = None, budget_samples: int = 0):
-        self._vectors = Vectors(encoder, texts, True, budget_samples)
+    def __init__(self, encoder: Encoders, *, texts: Optional[Mapping[str, str]] = None, budget_samples: int = 0,
+                 of: Any = None, ledger: Ledger = None):  # fmt: skip
+        self._vectors = Vectors(encoder, texts, True, budget_samples, ledger, _exact(of))
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, Any]:
@@ -31,10 +38,10 @@ class PrivateDocumentEmbedder:
 @component
 class PrivateTextEmbedder:
     """Gives away a sample of a query, or with query_noise=False returns its vector without noise, which is not private. Arguments: as of
-    nvdp.langchain.PrivateEmbeddings."""
+    nvdp.langchain.PrivateEmbeddings; `of` is a text embedder."""
 
-    def __init__(self, encoder: Encoders, *, query_noise: bool = True, budget_samples: int = 0):
-        self._vectors = Vectors(encoder, {}, query_noise, budget_samples)
+    def __init__(self, encoder: Encoders, *, query_noise: bool = True, budget_samples: int = 0, of: Any = None, ledger: Ledger = None):
+        self._vectors = Vectors(encoder, {}, query_noise, budget_samples, ledger, _exact(of))
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""PrivateEncoder as embeddings of LangChain."""
+"""PrivateEncoder, or GaussianRelease over other embeddings, as embeddings of LangChain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Optional
 
 from langchain_core.embeddings import Embeddings
 
-from ._retrieval import Encoders, Vectors
+from ._retrieval import Encoders, Ledger, Vectors
 
 __all__ = ["PrivateEmbeddings"]
 
@@ -15,7 +15,8 @@ __all__ = ["PrivateEmbeddings"]
 class PrivateEmbeddings(Embeddings):
     """Embeddings of LangChain that are releases: each document and each query gives away a sample, which the ledger counts.
 
-    encoder: a PrivateEncoder, or a folder of save_pretrained().
+    encoder: a PrivateEncoder, or a folder of save_pretrained(); or a GaussianRelease over the vectors of other embeddings, `of`, with the file of its
+        `ledger`, which counts texts by themselves.
     texts: the text of each document's name. Documents are then names, and the store keeps names and vectors. None: documents are texts, which
         most stores keep beside the vectors: who reads the store reads them, and noise protects nothing.
     query_noise: True: a query's vector is a sample too, because whoever runs the store sees the vector; a second time needs budget_samples.
@@ -26,8 +27,10 @@ class PrivateEmbeddings(Embeddings):
         store.add_texts(["a1"])
     """
 
-    def __init__(self, encoder: Encoders, *, texts: Optional[Mapping[str, str]] = None, query_noise: bool = True, budget_samples: int = 0):
-        self._vectors = Vectors(encoder, texts, query_noise, budget_samples)
+    def __init__(self, encoder: Encoders, *, texts: Optional[Mapping[str, str]] = None, query_noise: bool = True, budget_samples: int = 0,
+                 of: Optional[Embeddings] = None, ledger: Ledger = None):  # fmt: skip
+        exact = None if of is None else (of.embed_documents, lambda queries: [of.embed_query(one) for one in queries])
+        self._vectors = Vectors(encoder, texts, query_noise, budget_samples, ledger, exact)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Gives away a sample of each document: [N][p] numbers. One release: if a document is refused, none is drawn."""

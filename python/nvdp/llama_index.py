@@ -1,4 +1,4 @@
-"""PrivateEncoder as an embedding model of LlamaIndex."""
+"""PrivateEncoder, or GaussianRelease over another model, as an embedding model of LlamaIndex."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Optional
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
-from ._retrieval import Encoders, Vectors
+from ._retrieval import Encoders, Ledger, Vectors
 
 __all__ = ["PrivateEmbedding"]
 
@@ -20,9 +20,11 @@ class PrivateEmbedding(BaseEmbedding):
 
     _vectors: Vectors = PrivateAttr()
 
-    def __init__(self, encoder: Encoders, *, texts: Optional[Mapping[str, str]] = None, query_noise: bool = True, budget_samples: int = 0, **kwargs: Any):
+    def __init__(self, encoder: Encoders, *, texts: Optional[Mapping[str, str]] = None, query_noise: bool = True, budget_samples: int = 0,
+                 of: Optional[BaseEmbedding] = None, ledger: Ledger = None, **kwargs: Any):  # fmt: skip
         super().__init__(**{"model_name": "nvdp", "embed_batch_size": 2048, **kwargs})
-        self._vectors = Vectors(encoder, texts, query_noise, budget_samples)
+        exact = None if of is None else (of.get_text_embedding_batch, lambda queries: [of.get_query_embedding(one) for one in queries])
+        self._vectors = Vectors(encoder, texts, query_noise, budget_samples, ledger, exact)
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return self._vectors.documents(texts)

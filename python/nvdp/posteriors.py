@@ -7,9 +7,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, freed, items, lib, pointer, rebuild, result_of, text, view
+from ._lib import Context, NvdpValueError, absolute, array, c_text, ffi, freed, items, lib, pointer, rebuild, result_of, text, typed, view
 from .measures import ExactLoss, _checked
+from .results import Linkage, PairsSummary, PosteriorSummary, Privacy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -168,7 +170,7 @@ class Posteriors:
         loss._again = Posteriors.exact, (self, i, j, releases)
         return loss
 
-    def pairs(self, order: float = 1.1, **options: Unpack[PairsArguments]) -> tuple[np.ndarray, Record]:
+    def pairs(self, order: float = 1.1, **options: Unpack[PairsArguments]) -> tuple[NDArray[np.float64], PairsSummary]:
         """Measures the divergences of all ordered pairs. Returns a matrix [N, N] in nats, with row P, column Q and NaN
         for pairs that are not adjacent, and a summary (max, mean, quantiles of `sum`, `per_component`,
         `per_component_dim`).
@@ -181,7 +183,7 @@ class Posteriors:
                                      pointer(matrix, writable=True))  # fmt: skip
         return matrix, found
 
-    def privacy(self, **options: Unpack[PrivacyArguments]) -> Record:
+    def privacy(self, **options: Unpack[PrivacyArguments]) -> Privacy:
         """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats.
         Returns the report of `nvdp privacy --json`. `rd` and `bound` are for one sample of a text; `epsilon`, `exact`,
         `bdp`, `linkage` and `guess` are for `releases` samples together. Only `bound` holds for other texts.
@@ -192,20 +194,20 @@ class Posteriors:
         report = freed("struct nvdp_privacy_report")
         self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
         self._context.call(lib.nvdp_linkage_measure, self._pointer, report.bdp.releases, 1000, int(options.get("seed") or 1), report.linkage)
-        return self._context.json(report)
+        return typed(Privacy, self._context.json(report))
 
     def _linkage(self, releases: int, texts: int, seed: int) -> Any:
         found = result_of("struct nvdp_linkage")
         self._context.call(lib.nvdp_linkage_measure, self._pointer, releases, texts, seed, found)
         return found
 
-    def linkage(self, *, releases: int = 1, texts: int = 0, seed: int = 1) -> Record:
+    def linkage(self, *, releases: int = 1, texts: int = 0, seed: int = 1) -> Linkage:
         """Measures re-identification: how often an attacker with the model and the texts identifies the text of
         `releases` samples, by the best possible guess. Returns `sentence`, and the numbers with intervals. texts:
         maximum number of texts, drawn randomly; 0 for all texts."""
-        return self._context.json(self._linkage(releases, texts, seed))
+        return typed(Linkage, self._context.json(self._linkage(releases, texts, seed)))
 
-    def summary(self) -> Record:
+    def summary(self) -> PosteriorSummary:
         """Returns statistics of the posteriors: spread of weights, means, standard deviations. These statistics
         guarantee nothing."""
         return self._context.result("struct nvdp_posterior_summary", lib.nvdp_posteriors_summarize, self._pointer)

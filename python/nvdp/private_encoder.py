@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 
 import numpy as np
 
-from ._lib import NvdpError, NvdpValueError, Record, absolute, as_asked, chunks, converted, stream, text_list, text_pairs
+from ._lib import NvdpError, NvdpValueError, absolute, as_asked, chunks, converted, stream, text_list, text_pairs
 from ._progress import Progress, showing
 from ._similarity import Similarity, similarity
-from .results import Certificate, Evaluation
+from .results import Certificate, Evaluation, Privacy
 from .runs import KeepTexts, Run, forget_texts, train
 from .shared import Shared
 
@@ -356,7 +356,7 @@ class PrivateEncoder:
         """Scores the classifier on texts, or on the texts held out in training (Run.evaluate)."""
         return self.run.evaluate(texts, labels, pairs, **options)
 
-    def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, **options: Unpack[PrivacyArguments]) -> Record:
+    def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, **options: Unpack[PrivacyArguments]) -> Privacy:
         """Measures the privacy of texts, or of the texts held out in training, in nats (Run.privacy). `guarantee` and
         certificate() say what is proven over all texts, seen or not."""
         return self.run.privacy(texts, pairs, **options)

@@ -26,7 +26,7 @@ from ._lib import (
 )  # fmt: skip
 from ._progress import Progress, showing
 from .posteriors import Posteriors
-from .results import Certificate, Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
+from .results import Attack, Certificate, Evaluation, ExportResult, ModelInfo, Option, Privacy, SanitizeResult, Scores, TextPrivacy, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
 from .shared import _export
 from .tokenizer import Tokenizer
@@ -440,7 +440,7 @@ def presets() -> dict[str, Record]:
     return found
 
 
-def options(kind: str = "train") -> list[Record]:
+def options(kind: str = "train") -> list[Option]:
     """Returns the options of a kind of work: "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder". Each has
     name, type, help, default_value, unit, min, max, group.
     """
@@ -448,10 +448,18 @@ def options(kind: str = "train") -> list[Record]:
     found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
     for one in found:
         one.help = as_python(one.help)
-    return [Record((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
+    return [Option((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
 
 
-def result_fields(result: str) -> list[Record]:
+class ResultField(Result):
+    """A number of a result."""
+
+    name: str
+    unit: str
+    help: str
+
+
+def result_fields(result: str) -> list[ResultField]:
     """Returns the numbers of a result, such as "train", "scores", "pretrain" or "sanitize". Each has name, unit, help; "test.n" is the number n of "test"."""
     table = lib.nvdp_result_table_find(c_text(result, "result"))
     if table == ffi.NULL:
@@ -462,11 +470,11 @@ def result_fields(result: str) -> list[Record]:
     return list(_fields(table))
 
 
-def _fields(table: Any, prefix: str = "") -> Iterator[Record]:
+def _fields(table: Any, prefix: str = "") -> Iterator[ResultField]:
     row = table.rows
     while row.name != ffi.NULL:
         name = prefix + text(row.name)
-        yield Record(name=name, unit=text(row.unit), help=text(row.help))
+        yield ResultField(name=name, unit=text(row.unit), help=text(row.help))
         if row.of != ffi.NULL:
             yield from _fields(row.of, name + ".")
         row += 1
@@ -489,14 +497,14 @@ def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int 
 # --- texts that are privatized token by token ---
 
 
-def measured(context: Context, kind: str, function: Callable[..., int], config: Any) -> Record:
-    """Returns the report of a measure of texts, "privacy" or "dchi", as its JSON object."""
+def measured(context: Context, kind: str, function: Callable[..., int], config: Any) -> Any:
+    """Returns the report of a measure of texts, "privacy" or "dchi"."""
     report = freed(f"struct nvdp_{kind}_report")
     context.call(function, config, ffi.NULL, report)
-    return context.json(report)
+    return typed(Privacy if kind == "privacy" else TextPrivacy, context.json(report))
 
 
-def text_privacy(**options: Unpack[TextPrivacyArguments]) -> Record:
+def text_privacy(**options: Unpack[TextPrivacyArguments]) -> TextPrivacy:
     """Measures the original texts of a task under a token-by-token mechanism: all pairs, exact, in nats; as
     `nvdp privacy --sanitizer M --json`.
 
@@ -523,7 +531,7 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
 
 
 def attack(kind: str, target: Any = None, *, public: Any = None, shared: Any = None, progress: Progress = None, threads: int | None = None,
-           **options: Unpack[AttackArguments]) -> Record:  # fmt: skip
+           **options: Unpack[AttackArguments]) -> Attack:  # fmt: skip
     """Measures what an attacker learns, as `nvdp attack --kind`: the numbers of its JSON, and `verdict`, a sentence if they exceed what is
     proven, else "".
 
@@ -551,16 +559,21 @@ def attack(kind: str, target: Any = None, *, public: Any = None, shared: Any = N
         made = context.make("struct nvdp_attack_result", lib.nvdp_attack_free, lib.nvdp_attack, context.config("attack", given))
         found, out = context.json(made), ffi.new("char **")
         context.call(lib.nvdp_attack_verdict, made, out)
-        return Record({"kind": kind, **found}, verdict=owned_text(out[0]))
+        return typed(Attack, {"kind": kind, **found, "verdict": owned_text(out[0])})
 
 
 # --- a run ---
 
 
-def scores_of(scores: Mapping[str, Any]) -> Scores:
-    found = Scores(scores)
-    found.metrics = Record((name, Metric(one)) for name, one in found.metrics.items())
-    return found
+class Measurement(Result):
+    """A measurement of a run by `nvdp privacy`."""
+
+    file: str
+    complete: bool
+    texts: int
+    of_texts: int
+    releases: int
+    settings: Record
 
 
 class Prediction(Result):
@@ -610,13 +623,13 @@ class Run:
         return owned_text(out[0])
 
     @property
-    def measurements(self) -> list[Record]:
+    def measurements(self) -> list[Measurement]:
         """The measurements of this run by `nvdp privacy`, the main one first: `file` in the run's directory, `complete` (all texts of
         the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from their defaults)."""
         out = ffi.new("char **")
         self._context.call(lib.nvdp_measured_list, self._folder, out)
         found: Any = from_json(owned_text(out[0]))
-        return list(found)
+        return [Measurement(one) for one in found]
 
     @property
     def training_privacy(self) -> TrainingPrivacy | None:
@@ -636,10 +649,9 @@ class Run:
     def result(self) -> TrainResult:
         """The result of training, as in result.json; `test`: scores on the dev file."""
         check_ended(self.path)
-        found = TrainResult(from_json((self.path / "result.json").read_text("utf-8")))
+        found: TrainResult = typed(TrainResult, from_json((self.path / "result.json").read_text("utf-8")))
         if "test" not in found:
             raise NvdpError(f"{self.path}: expected the run of the owner, found a copy for others (push_to_hub), which has no scores; evaluate(texts, labels) scores it", "ERR_STATE")
-        found.test = scores_of(found.test)
         return found
 
     @property
@@ -724,8 +736,7 @@ class Run:
             config = self._context.config("evaluate", {"run": self.path, "split": split, **options})
             self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
-        scores = self._context.json(out.scores, b"file")
-        found["scores"] = scores_of(scores)
+        found["scores"] = typed(Scores, self._context.json(out.scores, b"file"))
         return found
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
@@ -753,16 +764,9 @@ class Run:
         """Predicts with the loaded model; returns lines of JSON."""
         config = self._context.config("predict", {"run": self.path, **options})
         length = self._once("max_length", lambda: self.info.max_length)
-        data, lines = self.tokenizer._dataset(texts, pairs, length), bytearray()
+        data = self.tokenizer._dataset(texts, pairs, length)
         data.split = lib.NVDP_SPLIT_TEST
-
-        @ffi.callback("_Bool(const char *, size_t, void *)")
-        def write(text: Any, size: int, _user: Any) -> bool:
-            lines.extend(ffi.buffer(text, size))
-            return True
-
-        self._context.call(lib.nvdp_predict_dataset, self._model, data, config, write, ffi.NULL)
-        return bytes(lines)
+        return self._context.lines(lib.nvdp_predict_dataset, self._model, data, config)
 
     def _lines_of_file(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
         """Predicts with the program's function, which privatizes the texts as the run did."""
@@ -790,10 +794,10 @@ class Run:
         return Posteriors._of(self._context, made)
 
     def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
-                limit: int = 0, **options: Unpack[PrivacyArguments]) -> Record:  # fmt: skip
+                limit: int = 0, **options: Unpack[PrivacyArguments]) -> Privacy:  # fmt: skip
         """Measures the privacy of texts, or of a split of the run's data, in nats; as `nvdp privacy RUN --json`.
 
-        For a run with token_noise: the original texts of the split under that noise.
+        For a run with token_noise: the original texts of the split under that noise, as nvdp.text_privacy.
         options: order, delta, releases, exact=True, max_pairs ... (Posteriors.privacy).
         """
         check_ended(self.path)

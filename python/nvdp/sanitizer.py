@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, lib, owned_text, pointer, rebuild, record, result_of, text, text_list
+from ._lib import Context, NvdpValueError, absolute, array, c_text, ffi, lib, owned_text, pointer, rebuild, record, result_of, text, text_list
+from .results import DchiWorst, Deniability, Distances, Inversion, SanitizerInfo, TextMechanismInfo
 from .tokenizer import tidy
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ UNKNOWN = -1
 """The token of a word without a vector; its output is a uniform draw."""
 
 
-def text_mechanism(context: Context, name: str) -> Record:
+def text_mechanism(context: Context, name: str) -> TextMechanismInfo:
     """Returns the properties of a mechanism: mechanism (-1 if it is not on tokens), uses_eta, uses_p, gives_vectors,
     on_sequence ..."""
     found = result_of("struct nvdp_text_mechanism_info")
@@ -120,32 +121,32 @@ class Mechanism:
         self._context.call(function, self._pointer, value, x.size, pointer(x, "int32_t"), y.size, pointer(y, "int32_t"), out)
         return out.low, out.high
 
-    def _measure(self, kind: str, function: Any, of: Any, prior: Any, *arguments: Any) -> Record:
+    def _measure(self, kind: str, function: Any, of: Any, prior: Any, *arguments: Any) -> Any:
         weights = None if prior is None else array(prior, np.float64, 1, "prior")
         if weights is not None and weights.size != len(self):
             raise NvdpValueError(f"prior: expected {len(self)} weights, found {weights.size}")
-        found = result_of(f"struct {kind}")
+        found = result_of(kind)
         self._context.call(function, of, pointer(weights), *arguments, found)
         return record(found[0])
 
-    def distances(self, tokens: int = 1000, *, prior: Any = None, seed: int = 1) -> Record:
+    def distances(self, tokens: int = 1000, *, prior: Any = None, seed: int = 1) -> Distances:
         """Measures distances of the table from drawn tokens: `k`, `mean` (distance to the k-th nearest token;
         `neighbors` entries are set) and medians, as `nvdp sanitize --analyse geometry` does. prior: [V] weights of the
         draws; None for uniform draws."""
-        return self._measure("nvdp_distances", lib.nvdp_distances_measure, self._table, prior, tokens, seed)
+        return self._measure("struct nvdp_distances", lib.nvdp_distances_measure, self._table, prior, tokens, seed)
 
-    def deniability(self, tokens: int = 1000, *, draws: int = 1000, prior: Any = None, seed: int = 1) -> Record:
+    def deniability(self, tokens: int = 1000, *, draws: int = 1000, prior: Any = None, seed: int = 1) -> Deniability:
         """Measures plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and of
         entropies in nats, as `nvdp sanitize --analyse deniability` does. draws: outputs per token. prior: [V] weights
         of the tokens; None for equal weights."""
-        return self._measure("nvdp_deniability", lib.nvdp_deniability_measure, self._pointer, prior, tokens, draws, seed)
+        return self._measure("struct nvdp_deniability", lib.nvdp_deniability_measure, self._pointer, prior, tokens, draws, seed)
 
-    def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Record:
+    def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Inversion:
         """Measures how often an attacker who knows the prior ([V] weights) identifies a token from its output:
         `nearest`, `bayes` ..., as `nvdp sanitize --analyse inversion` does."""
         if prior is None:
             raise TypeError("prior: expected [V] weights, found None")
-        return self._measure("nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
+        return self._measure("struct nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
 
     def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:
         """Returns an interval (low, high), in nats, that contains the smallest epsilon of text a against text b at a
@@ -157,7 +158,7 @@ class Mechanism:
         the texts for the other direction: the larger `high` holds for both directions."""
         return self._interval(lib.nvdp_dchi_delta, epsilon, a, b)
 
-    def worst(self, inputs: int = 0, seed: int = 1) -> Record:
+    def worst(self, inputs: int = 0, seed: int = 1) -> DchiWorst:
         """Computes the largest log ratio over pairs of the vocabulary (`value`, in nats), from all tokens if inputs is
         0. With `inputs` drawn tokens, `value` may be too small. `bound` is an upper bound of all finite ratios."""
         return self._context.result("struct nvdp_dchi_worst", lib.nvdp_dchi_worst, self._pointer, inputs, seed)
@@ -191,7 +192,7 @@ class Sanitizer(Mechanism):
         self._take(context, lib.nvdp_sanitizer_vectors(self._sanitizer), mechanism)
 
     @property
-    def info(self) -> Record:
+    def info(self) -> SanitizerInfo:
         """Properties: mechanism, eta, tokens V, dim, sensitive ..."""
         out = result_of("struct nvdp_sanitizer_info")
         lib.nvdp_sanitizer_describe(self._sanitizer, out)

@@ -30,7 +30,7 @@ class Bottleneck(InputModule):
     save_in_root = True
 
     def __init__(self, encoder: PrivateEncoder | str | PathLike[str], *, budget_samples: int = 0):
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.encoder = encoder if isinstance(encoder, PrivateEncoder) else PrivateEncoder.from_pretrained(encoder)
         self.budget_samples = budget_samples
         self.max_seq_length = self.encoder.run.info.max_length
@@ -59,6 +59,6 @@ class Bottleneck(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", token: Any = None, cache_folder: Any = None, revision: str | None = None,
-             local_files_only: bool = False, **kwargs: Any) -> Bottleneck:  # fmt: skip
+             local_files_only: bool = False, init_defaults: Any = None, **kwargs: Any) -> Bottleneck:  # fmt: skip
         """Opens a folder of PrivateEncoder.save_pretrained(), or a repository of push_to_hub(), which cannot release."""
         return cls(PrivateEncoder.from_pretrained(model_name_or_path, token=token, revision=revision))

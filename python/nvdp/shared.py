@@ -22,7 +22,7 @@ from ._lib import (
     view,
 )  # fmt: skip
 from ._progress import Progress, showing
-from .results import ExportResult, Gate, Verification
+from .results import ExportResult, Gate, Privacy, Verification
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -248,11 +248,7 @@ class Shared:
             texts = text_list([queries] if isinstance(queries, str) else queries, "queries", some=True)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise NvdpValueError(f"k: expected a number of hits of at least 1, found {k!r}")
-        place = None if model is None else absolute(model, "model")
-        if place not in self._searches:
-            name = ffi.NULL if place is None else ffi.new("char[]", c_text(place, "model"))
-            self._searches[place] = self._context.make("struct nvdp_search", lib.nvdp_search_free, lib.nvdp_search_open, self._file, name)
-        search, info, count = self._searches[place], result_of("struct nvdp_search_info"), min(k, self.texts)
+        search, info, count = self._search(model), result_of("struct nvdp_search_info"), min(k, self.texts)
         self._context.quick(lib.nvdp_search_describe, search, info)
         found = ffi.new("struct nvdp_hit[]", max(len(texts) * count, 1))
         if vectors is not None:
@@ -265,6 +261,21 @@ class Shared:
         hits = np.frombuffer(ffi.buffer(found), fields, len(texts) * count).reshape(len(texts), count)
         return SearchHits(hits["text"].astype(np.int64), hits["id"].copy(), hits["estimate"].copy(), hits["shrunken"].copy(), hits["above"].copy(),
                           info.deviation, info.margin, info.margin_all)  # fmt: skip
+
+    def _search(self, model: str | PathLike[str] | None = None) -> Any:
+        place = None if model is None else absolute(model, "model")
+        if place not in self._searches:
+            name = ffi.NULL if place is None else ffi.new("char[]", c_text(place, "model"))
+            self._searches[place] = self._context.make("struct nvdp_search", lib.nvdp_search_free, lib.nvdp_search_open, self._file, name)
+        return self._searches[place]
+
+    def exact(self, vectors: Any) -> NDArray[np.float32]:
+        """Returns the [Q, p] means of the samples that [Q, D] vectors would have in this file of vectors, without noise, float32. They are not
+        private: for queries to a store of your own, whose products with `mean()` estimate products of means."""
+        given = array(vectors, np.float32, 2, "vectors")
+        found = np.empty((len(given), self.dim), np.float32)
+        self._context.call(lib.nvdp_search_means, self._search(), *given.shape, pointer(given, "float"), pointer(found, "float", writable=True))
+        return found
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
@@ -426,7 +437,7 @@ def _export(context: Context, options: dict[str, Any]) -> ExportResult:
     result = freed("struct nvdp_export_result")
     context.call(lib.nvdp_export, context.config("export", options), result)
     found = record(result[0])
-    found["privacy"] = context.json(result.privacy) if result.privacy else None
+    found["privacy"] = typed(Privacy, context.json(result.privacy)) if result.privacy else None
     return found
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, freed, items, lib, pointer, rebuild, record, result_of, scratch, text, text_list, view,
+    Context, NvdpError, NvdpValueError, absolute, array, c_text, ffi, freed, items, lib, pointer, rebuild, record, result_of, scratch, text, text_list, typed, view,
 )  # fmt: skip
 from ._progress import Progress, showing
-from .results import ReuseResult, SummaryResult, Verification
-from .runs import scores_of
+from .results import CollectionMoments, ReuseResult, Scores, SummaryResult, Verification
+from .runs import Prediction
 from .shared import verify, write_rows
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Summary:
             return None
         return self._synthetic[1] if self.scores else self._synthetic[1].astype(np.int64)
 
-    def moments(self) -> Record:
+    def moments(self) -> CollectionMoments:
         """Returns what the matrix says of the collection, estimated with regard to the known noise: `mean` [d], `answer` [K] (mean of y),
         `covariance` [d, d], `cross` [K, d] (covariances of y and x), `share` [C] and `class_mean` [C, d] of the classes, and
         `noise`, the standard deviation of a covariance off the diagonal."""
@@ -137,7 +137,8 @@ class Summary:
         self._context.call(lib.nvdp_collection_moments, self._file, out)
         shapes = {"mean": (self.dim,), "answer": (self.answers,), "covariance": (self.dim, self.dim), "cross": (self.answers, self.dim),
                   "share": (out.classes,), "class_mean": (out.classes, self.dim)}  # fmt: skip
-        return Record({name: view(getattr(out, name), shape, np.float64, self._file) for name, shape in shapes.items()}, noise=float(out.noise))
+        arrays = {name: view(getattr(out, name), shape, np.float64, self._file) for name, shape in shapes.items()}
+        return CollectionMoments(arrays, classes=int(out.classes), noise=float(out.noise))
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency, as nvdp.verify()."""
@@ -167,7 +168,7 @@ def reuse(file: Any, labels: Any = None, out: str | PathLike[str] | None = None,
             given.setdefault("regression", any(isinstance(one, (float, np.floating)) for one in rows))
         context.call(lib.nvdp_reuse, context.config("reuse", given), found)
     made: ReuseResult = record(found[0])
-    made.scores = None if found.scores == ffi.NULL else scores_of(context.json(found.scores, b"file"))
+    made.scores = None if found.scores == ffi.NULL else typed(Scores, context.json(found.scores, b"file"))
     made.accuracy = None if made.scores is None else made.scores.metrics.get("accuracy")
     if made.accuracy is not None:
         made.accuracy.sd = made.seed_sd if made.seeds > 1 else np.nan
@@ -175,7 +176,7 @@ def reuse(file: Any, labels: Any = None, out: str | PathLike[str] | None = None,
 
 
 class Reader:
-    """A reader of a summary, which reuse() wrote to a folder. model: folder of the encoder that the summary names."""
+    """A reader of a summary, which reuse() wrote to a folder. model: folder of the encoder that the summary names; none for vectors."""
 
     def __init__(self, path: str | PathLike[str], *, model: Union[str, PathLike[str], None] = None, threads: int | None = None):
         self.path, self._model, self._threads = absolute(path), None if model is None else absolute(model, "model"), threads
@@ -183,19 +184,27 @@ class Reader:
     def __repr__(self) -> str:
         return f"nvdp.Reader({self.path!r}, model={self._model!r})"
 
-    def predict(self, texts: Iterable[str]) -> list[Record]:
+    def predict(self, texts: Any) -> list[Prediction]:
         """Returns {label, probability, probabilities} or {score} of each text, from its plain embedding. Probabilities are the estimates of
-        a linear regression, cut to [0, 1]."""
-        rows, context = text_list(texts), Context()
+        a linear regression, cut to [0, 1].
+
+        texts: a list of str, or their [N, D] vectors by the encoder of the summary: for a summary of vectors (GaussianRelease), always.
+        """
+        vectors = array(texts, np.float32, 2, "texts") if getattr(texts, "ndim", 0) == 2 else None
+        rows, context = text_list(texts) if vectors is None else vectors, Context()
         context.set_threads(self._threads)
-        if not rows:
+        if not len(rows):
             return []
-        with scratch(context, {"texts.jsonl": "texts", "predictions": "predictions"}) as folder:
-            source, target = folder / "texts.jsonl", folder / "predictions"
-            write_rows(source, text=rows)
-            options = {"run": self.path, "model": self._model, "input": source, "out": target, "probabilities": True}
-            context.call(lib.nvdp_predict_texts, context.config("predict", options), ffi.NULL, ffi.NULL, ffi.NULL)
-            found = [json.loads(line, object_pairs_hook=Record) for line in target.read_text("utf-8").splitlines()]
+        options = {"run": self.path, "model": self._model, "probabilities": True}
+        with scratch(context, {"texts.jsonl": "texts"}) as folder:
+            if vectors is None:
+                write_rows(folder / "texts.jsonl", text=rows)
+                count = ffi.new("size_t *")
+                config = context.config("predict", {**options, "input": folder / "texts.jsonl"})
+                lines = context.lines(lambda *given: lib.nvdp_predict_texts(*given, count), config)
+            else:
+                lines = context.lines(lib.nvdp_predict_vectors, context.config("predict", options), *vectors.shape, pointer(vectors, "float"))
+        found = [json.loads(line, object_pairs_hook=Prediction) for line in lines.splitlines()]
         if len(found) != len(rows):
             raise NvdpError(f"predict: expected {len(rows)} predictions, found {len(found)}")
         for one in found:

@@ -9,8 +9,9 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._lib import Context, NvdpValueError, Record, absolute, c_text, ffi, items, lib, rebuild, strings, text, text_pairs, view
+from ._lib import Context, NvdpValueError, Result, absolute, c_text, ffi, items, lib, rebuild, strings, text, text_pairs, view
 
 _SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
 
@@ -34,6 +35,19 @@ def _bytes_of(piece: str) -> bytes:
 def tidy(words: str) -> str:
     """Removes the blanks before punctuation and in contractions, as a WordPiece decoder does."""
     return re.sub(r" ([.?!,]|n't|'(?:m|s|ve|re)\b)", r"\1", words).replace(" ' ", "'").strip()
+
+
+class Tokens(Result):
+    """Tokens of texts, end to end, or with padding the last three."""
+
+    ids: NDArray[np.int32]
+    types: NDArray[np.int32]
+    offset: NDArray[np.uintp]
+    longest: int
+    truncated: int
+    input_ids: Any
+    attention_mask: Any
+    token_type_ids: Any
 
 
 class Tokenizer:
@@ -84,7 +98,7 @@ class Tokenizer:
         return self([text], None if pair is None else [pair], max_length).ids
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512, *, padding: bool | str = False,
-                 truncation: bool = True, return_tensors: str | None = None) -> Record:  # fmt: skip
+                 truncation: bool = True, return_tensors: str | None = None) -> Tokens:  # fmt: skip
         """Tokenizes texts or pairs, and concatenates them without padding: `ids` and `types` [T] int32, `offset` [N +
         1]. Text i has ids[offset[i]:offset[i + 1]]. `longest` is the maximum length in tokens, `truncated` the number
         of texts cut to max_length.
@@ -102,7 +116,7 @@ class Tokenizer:
         if not truncation and data.truncated > 0:
             raise NvdpValueError(f"truncation: expected texts of at most {max_length} tokens, found {data.truncated} longer ones")
         total = data.offset[data.count]
-        found = Record(
+        found = Tokens(
             ids=view(data.ids, (total,), np.int32, data),
             types=view(data.types, (total,), np.int32, data),
             offset=view(data.offset, (data.count + 1,), np.uintp, data),
@@ -115,14 +129,14 @@ class Tokenizer:
             return found
         length = np.diff(found.offset.astype(np.intp))
         mask = np.arange(max_length if padding == "max_length" else data.longest) < length[:, None]
-        made = Record()
+        made = Tokens()
         for name, values, fill in (("input_ids", found.ids, self.special("pad")), ("attention_mask", 1, 0), ("token_type_ids", found.types, 0)):
             made[name] = np.full(mask.shape, fill, np.int64)
             made[name][mask] = values
         if return_tensors == "pt":
             from torch import from_numpy
 
-            made = Record((name, from_numpy(values)) for name, values in made.items())
+            made = Tokens((name, from_numpy(values)) for name, values in made.items())
         return made
 
     def decode(self, ids: Any, skip_special_tokens: bool = False) -> str:

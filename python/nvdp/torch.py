@@ -36,7 +36,7 @@ from .results import Certificate
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .training_options import PrivacyArguments
+    from .training_options import BottleneckArguments, PrivacyArguments
 
 __all__ = ["Bottleneck", "Posterior", "PrivacyCallback", "Sample"]
 
@@ -459,7 +459,7 @@ class Bottleneck(nn.Module):
 
     def __init__(self, path: str | PathLike[str] | None = None, *, width: int | None = None, heads: int | None = None,
                  intermediate_size: int | None = None, activation: str = "gelu", layer_norm_eps: float = 1e-12,
-                 **options: Any):  # fmt: skip
+                 **options: Unpack[BottleneckArguments]):  # fmt: skip
         super().__init__()
         if path is not None:
             if width is not None or options:

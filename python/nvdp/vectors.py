@@ -91,7 +91,7 @@ class GaussianRelease:
     epsilon, delta: of all `samples` of one vector in place of any other; C follows. center: [n, D] public vectors by the same encoder, or a file
     of them: the file states their mean, and refuses a center that has one of the vectors to release (public_independent=True declares
     instead that they were chosen before). reduce: principal directions of the public vectors to keep; 0: all.
-    source: what computed the vectors, for you: files do not state it.
+    source: your name of the encoder, which files and statements repeat for the receiver.
 
     You vouch for two things, and each file says so. A vector depends on its own text alone: batch normalization, padding in half
     precision, or a mean over your texts void the guarantee. And `ids`, by which the ledger recognizes texts, are the same for the same text
@@ -148,7 +148,7 @@ class GaussianRelease:
         return guess_bound(baseline, self.clip, self.samples, self.reduce or self._width)
 
     def _options(self, ledger: Union[str, PathLike[str], None], given: Mapping[str, Any]) -> dict[str, Any]:
-        known = {"center": self.center, "reduce": self.reduce, "public_independent": self._independent,
+        known = {"center": self.center, "reduce": self.reduce, "public_independent": self._independent, "vectors_source": self.source or None,
                  "ledger": None if ledger is None else absolute(ledger, "ledger")}  # fmt: skip
         return {**known, **given}
 

@@ -99,3 +99,100 @@ def test_copies_do_not_release_and_can_ask(saved, tmp_path):
     nvdp.PrivateEncoder.from_pretrained(saved).save_pretrained(tmp_path / "reader", can_release=False)
     refused(lambda: PrivateEmbeddings(tmp_path / "reader").embed_query("a film"), "which alone releases")
     assert len(PrivateEmbeddings(tmp_path / "reader", query_noise=False).embed_query("a film")) == 4
+
+
+# --- a GaussianRelease over the vectors of other embeddings ---
+
+
+def vector_of(text):
+    """A vector that depends on the text alone."""
+    return np.random.default_rng(list(text.encode())).normal(size=12).tolist()
+
+
+@pytest.fixture
+def mechanism():
+    return nvdp.GaussianRelease(1e5, center=np.random.default_rng(5).normal(size=(40, 12)), reduce=8, source="vector_of")
+
+
+def check(documents, query, exact, named):
+    """The three functions of a framework's class release, refuse a second time, and map exact queries."""
+    vectors, asked = np.array(documents(list(named))), next(iter(named.values()))
+    assert vectors.shape == (6, 8) and not np.array_equal(vectors[0], exact(asked))
+    refused(lambda: documents(list(named)))
+    refused(lambda: query(asked))  # it is a document: the ledger knows texts, whatever their names
+    assert exact(asked) == exact(asked) and int(np.argmax(vectors @ exact(asked))) == 0
+    assert len(query("a new question")) == 8
+    refused(lambda: query("a new question"))
+
+
+def test_gaussian_release_in_langchain(mechanism, named, tmp_path):
+    pytest.importorskip("langchain_core")
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    from nvdp.langchain import PrivateEmbeddings
+
+    class Other(Embeddings):
+        def embed_documents(self, texts):
+            return [vector_of(text) for text in texts]
+
+        def embed_query(self, text):
+            return vector_of(text)
+
+    given = dict(of=Other(), ledger=tmp_path / "ledger")
+    private = PrivateEmbeddings(mechanism, texts=named, **given)
+    check(private.embed_documents, private.embed_query, PrivateEmbeddings(mechanism, query_noise=False, **given).embed_query, named)
+    store = InMemoryVectorStore(PrivateEmbeddings(mechanism, texts={"x": "one more text"}, query_noise=False, **given))
+    store.add_texts(["x"])
+    assert [one.page_content for one in store.similarity_search("one more text", k=1)] == ["x"]
+
+
+def test_gaussian_release_in_llama_index(mechanism, named, tmp_path):
+    pytest.importorskip("llama_index.core")
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+    from nvdp.llama_index import PrivateEmbedding
+
+    class Other(BaseEmbedding):
+        def _get_text_embedding(self, text):
+            return vector_of(text)
+
+        def _get_query_embedding(self, query):
+            return vector_of(query)
+
+        async def _aget_query_embedding(self, query):
+            return vector_of(query)
+
+    given = dict(of=Other(), ledger=tmp_path / "ledger")
+    private = PrivateEmbedding(mechanism, texts=named, **given)
+    check(private.get_text_embedding_batch, private.get_query_embedding, PrivateEmbedding(mechanism, query_noise=False, **given).get_query_embedding, named)
+
+
+def test_gaussian_release_in_haystack(mechanism, named, tmp_path):
+    pytest.importorskip("haystack")
+    from haystack import Document, component
+
+    from nvdp.haystack import PrivateDocumentEmbedder, PrivateTextEmbedder
+
+    @component
+    class Documents:
+        @component.output_types(documents=list[Document])
+        def run(self, documents: list[Document]):
+            return {"documents": [Document(content=one.content, embedding=vector_of(one.content)) for one in documents]}
+
+    @component
+    class Texts:
+        @component.output_types(embedding=list[float])
+        def run(self, text: str):
+            return {"embedding": vector_of(text)}
+
+    class Private:
+        def __init__(self, mechanism, **given):
+            self.of = PrivateDocumentEmbedder(mechanism, **given)
+
+        def documents(self, names):
+            return [one.embedding for one in self.of.run([Document(content=name) for name in names])["documents"]]
+
+    given = dict(ledger=tmp_path / "ledger")
+    query, exact = (PrivateTextEmbedder(mechanism, of=Texts(), query_noise=noise, **given) for noise in (True, False))
+    check(Private(mechanism, texts=named, of=Documents(), **given).documents, lambda text: query.run(text)["embedding"], lambda text: exact.run(text)["embedding"], named)

@@ -12,6 +12,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nvdp
@@ -42,7 +43,7 @@ def test_options_are_documented():
 def test_results(run):
     found = run.evaluate(draws=1)
     assert type(found) is results.Evaluation and type(found.scores) is results.Scores and isinstance(found, (dict, nvdp.Record))
-    assert found["scores"]["n"] == found.scores.n == 24 and json.loads(json.dumps(found))["scores"]["n"] == 24
+    assert found["scores"]["n"] == found.scores.n == 24 and json.loads(found.to_json())["scores"]["n"] == 24
     assert [field.name for field in dataclasses.fields(found.scores)] == ["n", "draws", "metrics", "majority"]
     assert type(run.result) is results.TrainResult and run.result.test.metrics.accuracy.mean == run.result["test"]["metrics"]["accuracy"]["mean"]
     assert {field.name for field in dataclasses.fields(run.result)} <= set(run.result) | {"certified"}
@@ -60,11 +61,38 @@ def test_json_results(run, posteriors):
     """Results that are JSON objects of the library have classes, and so have their parts."""
     certificate = run.certificate()
     assert type(certificate) is results.Certificate and type(certificate.theorems[0].conditions[0]) is results.CertificateTheoremsConditions
-    assert certificate["theorem"] == certificate.theorem and json.loads(json.dumps(certificate.theorems))[0]["theorem"] == "a"
+    assert certificate["theorem"] == certificate.theorem and json.loads(certificate.to_json())["theorems"][0]["theorem"] == "a"
     gate = nvdp.gate({"checks": [{"measure": "certified_epsilon", "at_most": 8}]}, run)
     assert type(gate) is results.Gate and type(gate.checks[0]) is results.GateCheck and gate.checks[0].at_most == 8
     known = {field.name for field in dataclasses.fields(results.Certificate)}
     assert set(certificate) <= known, "a key that the class lacks"
+
+
+def unknown(found, place=""):
+    """Yields keys of a result, and of its parts, that its class lacks."""
+    for key, value in found.items():
+        if type(found) is not nvdp.Record and key not in type(found).__annotations__ and key.isidentifier() and key != "from":
+            yield f"{type(found).__name__}.{key}"
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                yield from unknown(one)
+
+
+def test_reports_have_classes(run, posteriors, tmp_path):
+    """All parts of reports are known to their classes, and lists of numbers are arrays."""
+    (tmp_path / "vectors.txt").write_text("cat 0 0\ndog 0 1\n")
+    (tmp_path / "texts.txt").write_text("dog cat\ndog\n")
+    public = [f"a public text {i}" for i in range(30)]
+    found = [run.privacy(exact=True, limit=6), posteriors.privacy(exact=True, moments=[1.1, 2]), posteriors.linkage(), posteriors.pairs()[1], posteriors.summary(),
+             nvdp.text_privacy(text=tmp_path / "texts.txt", vectors=tmp_path / "vectors.txt", mechanism="santext", eta=2.0),
+             nvdp.attack("pair", run, pairs=1, samples=200), nvdp.attack("nearest", run, public=public, limit=4), nvdp.attack("reidentify", posteriors),
+             run.evaluate(draws=1), run.result, run.export([f"new text {i}" for i in range(3)], tmp_path / "a.h5", no_ledger=True).privacy]  # fmt: skip
+    assert not [key for one in found for key in unknown(one)]
+    assert [type(one).__name__ for one in found] == ["Privacy", "Privacy", "Linkage", "PairsSummary", "PosteriorSummary", "TextPrivacy", *["Attack"] * 3,
+                                                     "Evaluation", "TrainResult", "Privacy"]  # fmt: skip
+    assert found[0].rd.sum.argmax.dtype == np.int64 and found[0].linkage.first_interval.shape == (2,) and found[0].exact.pairs[0].curve[0].delta <= 1
+    for one in found:
+        assert json.loads(one.to_json()).keys() == one.keys() and pickle.loads(pickle.dumps(one)).to_json() == one.to_json() and one == one
 
 
 def cache_of(tmp_path):
@@ -80,6 +108,8 @@ def test_type_checkers(tmp_path):
         pytest.skip("installed without its sources")
     (tmp_path / "use.py").write_text("""
 import math
+import numpy as np
+from numpy.typing import NDArray
 import nvdp
 options = nvdp.TrainingOptions(epochs=3, lambda_=0.1, method="nvdp", clip_mu=math.inf)
 run = nvdp.train(["a"], ["b"], model="m", lambda_g=0.1, **options)
@@ -92,6 +122,12 @@ run.privacy(exact=True, moments=[1, 2])
 epsilon: float = run.certificate(delta=1e-6).theorems[0].epsilon + nvdp.gate("certified", run).checks[0].found
 label: object = run.predict(["a"])[0].label
 first: float = float(nvdp.open("a.h5")[0].z[0][0, 0])
+report = run.privacy(exact=True)
+worst: float = report.exact.worst + report.rd.sum.quantiles["0.5"] if report.exact else 0
+intervals: NDArray[np.float64] = np.concatenate([run.posteriors().linkage().first_interval, nvdp.attack("pair", run).pairs[0].right_interval])
+covariance: NDArray[np.float64] = nvdp.Summary("a.h5").moments().covariance
+ids: NDArray[np.int32] = nvdp.Tokenizer("m")(["a"]).ids
+name: str = nvdp.options()[0].name + nvdp.result_fields("train")[0].unit
 """)
     (tmp_path / "wrong.py").write_text("""
 import nvdp
@@ -110,12 +146,16 @@ nvdp.Encoder("m", pooling="mean")
 nvdp.GaussianRelease(16, center="p.npy").release([[1.0]], budget_sample=2)
 nvdp.Run("a").certificate().epsilonn
 nvdp.gate("certified", "a").checks[0].name_
+nvdp.Run("a").privacy().rd.summ
+nvdp.attack("pair", "a").verdikt
+nvdp.Posteriors([], []).pairs()[1].summ
+nvdp.Summary("a").moments().covariances
 """)
     cache = cache_of(tmp_path)
     done = subprocess.run([sys.executable, "-m", "mypy", SOURCE, tmp_path / "use.py", tmp_path / "wrong.py"], cwd=root, capture_output=True,
                           text=True, env=os.environ | {"MYPYPATH": str(SOURCE.parent), "MYPY_CACHE_DIR": str(cache)})  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert {line.partition(": error")[0].rpartition("/")[2] for line in errors} == {f"wrong.py:{i}" for i in range(3, 18)}, done.stdout + done.stderr
+    assert {line.partition(": error")[0].rpartition("/")[2] for line in errors} == {f"wrong.py:{i}" for i in range(3, 22)}, done.stdout + done.stderr
 
 
 PREAMBLE = """
@@ -130,6 +170,7 @@ texts: list[str]
 labels: list[str]
 new_texts: list[str]
 own_texts: list[str]
+other_texts: list[str]
 public_texts: list[str]
 public_vectors: NDArray[np.float32]
 vectors: NDArray[np.float32]

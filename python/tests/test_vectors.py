@@ -1,5 +1,6 @@
 """GaussianRelease: vectors that were computed elsewhere."""
 
+import json
 import logging
 import pickle
 import subprocess
@@ -227,3 +228,58 @@ def test_refusals(place, mechanism, tmp_path):
 def test_pickle(place, mechanism):
     again = pickle.loads(pickle.dumps(mechanism))
     assert again.clip == mechanism.clip and again.source == "an encoder" and again.certificate.epsilon == mechanism.certificate.epsilon
+
+
+def test_source(place, tmp_path):
+    """The file and the statement repeat the sender's name of the encoder, escaped; a reader of a summary knows it."""
+    x, y, public = place
+    name = 'modèle "3"\n\x1b'
+    mechanism = nvdp.GaussianRelease(16, center=public, reduce=6, source=name)
+    for end in "h5", "safetensors", "parquet":
+        shared = mechanism.release(x, out=tmp_path / f"v.{end}", no_ledger=True)
+        found = shared.verify()
+        assert found.holds and r'which the sender calls "mod\u00E8le \"3\"\n\u001B", and the encoder is not known here' in found.statement
+    assert "which the sender calls" not in nvdp.GaussianRelease(16, center=public).release(x, out=tmp_path / "w.h5", no_ledger=True).verify().statement
+    mechanism.summarize(x, y, tmp_path / "s.h5", classes=["0", "1"], ledger=tmp_path / "ledger")
+    assert r"modèle \"3\"" not in nvdp.Summary(tmp_path / "s.h5").statement and nvdp.Summary(tmp_path / "s.h5").verify().holds
+    nvdp.reuse(tmp_path / "s.h5", tmp_path / "reader")
+    assert json.loads((tmp_path / "reader" / "config.json").read_text("utf-8"))["vectors_source"] == r'"mod\u00E8le \"3\"\n\u001B"'
+    for wrong in "x" * 255, "\x7f", "é" * 50:
+        with pytest.raises(nvdp.NvdpValueError, match="^option vectors_source: expected a name in UTF-8 of 1 to 253 characters"):
+            nvdp.GaussianRelease(16, center=public, source=wrong).release(x, out=tmp_path / "x.h5", no_ledger=True)
+    assert not (tmp_path / "x.h5").exists()
+
+
+def test_reader_of_a_summary_of_vectors(place, tmp_path):
+    """A receiver applies it to vectors by the same encoder: the regression of docs/summary.md."""
+    x, y, public = place
+    for reduce in 0, 6:
+        mechanism = nvdp.GaussianRelease(400, center=public, reduce=reduce)
+        mechanism.summarize(x, y, tmp_path / f"{reduce}.h5", classes=["0", "1"], ledger=tmp_path / f"ledger{reduce}")
+        assert nvdp.reuse(tmp_path / f"{reduce}.h5", tmp_path / f"reader{reduce}").accuracy is None
+        reader = nvdp.Reader(tmp_path / f"reader{reduce}")
+        found = reader.predict(x)
+        assert np.mean([one.label == str(answer) for one, answer in zip(found, y)]) > 0.9
+        assert reader.predict(3 * x)[5].probabilities == pytest.approx(found[5].probabilities, abs=1e-6) and reader.predict(x[:0]) == []
+    mechanism.summarize(x, 2.5 * y, tmp_path / "scores.h5", range=(0, 5), ledger=tmp_path / "more")
+    nvdp.reuse(tmp_path / "scores.h5", tmp_path / "scores")
+    scores = np.array([one.score for one in nvdp.Reader(tmp_path / "scores").predict(x)])
+    assert np.corrcoef(scores, y)[0, 1] > 0.8 and 0 <= scores.min() and scores.max() <= 5
+    with pytest.raises(nvdp.NvdpValueError, match="vectors of 12 numbers, found such a reader and 11 numbers"):
+        reader.predict(x[:, 1:])
+    with pytest.raises(nvdp.NvdpValueError, match="vectors of another program .*nvdp.Reader.predict"):
+        reader.predict(["a text"])
+    with pytest.raises(nvdp.NvdpValueError, match="found another folder"):
+        nvdp.Reader(tmp_path).predict(x)
+
+
+def test_exact_vectors(place, tmp_path):
+    """The means that samples have: from the file's center and map, at norm C."""
+    x, _, public = place
+    mechanism = nvdp.GaussianRelease(1e5, center=public, reduce=6, samples=4)
+    shared = mechanism.release(x, out=tmp_path / "v.h5", no_ledger=True)
+    exact = shared.exact(5 * x)
+    np.testing.assert_allclose(np.linalg.norm(exact, axis=1), mechanism.clip, rtol=1e-5)
+    assert np.abs(shared.mean().mean(1) - exact).std() < 0.6 and np.abs(shared.mean().mean(1) - exact).max() < 3  # deviations of 1/2
+    with pytest.raises(nvdp.NvdpValueError, match="12 numbers"):
+        shared.exact(x[:, :3])

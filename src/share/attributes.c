@@ -240,6 +240,7 @@ nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
     made->given_ids = strcmp(vectors, "caller-with-ids") == 0;
     const struct nvdp__place_of places[] = {
         NVDP__TO_TEXT("encoder", made->encoder, made->vectors),
+        NVDP__TO_TEXT("vectors_source", made->source, true),
         NVDP__TO_TEXT("encoder_sha256", made->sha256, made->vectors),
         NVDP__TO_TEXT("encoder_pool", made->pool, made->vectors),
         NVDP__TO_SIZE("encoder_max_length", made->max_length, 3, MAX_WIDTH, made->vectors),
@@ -296,6 +297,29 @@ static bool is_label_names(const char *text) {
     }
     again = fits ? json_dumps(names, NVDP__LABEL_NAMES_FORM) : NULL;
     return again != NULL && strcmp(again, text) == 0;
+}
+
+nvdp_status nvdp__source_text(struct nvdp_context *ctx, const char *name,
+                              struct nvdp__query_map *map) {
+    nvdp__autoptr(json_decref) json_t *value = json_string(name);
+    nvdp__autofree char *text = json_dumps(value, JSON_ENCODE_ANY | NVDP__LABEL_NAMES_FORM);
+    if (text == NULL || name[0] == '\0' || strlen(text) >= sizeof map->source ||
+        !is_statement(text))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {vectors-source}: expected a name in UTF-8 of 1 to %zu "
+                          "characters, fewer if some are escaped, found '%.60s'",
+                          sizeof map->source - 3, name);
+    nvdp__snprintf(map->source, sizeof map->source, "%s", text);
+    return NVDP_OK;
+}
+
+/* Accepts the name of an encoder as nvdp__source_text() writes it. */
+static bool is_source(const char *text) {
+    nvdp__autoptr(json_decref) json_t *name = json_loads(text, JSON_DECODE_ANY, NULL);
+    struct nvdp__query_map map;
+    return json_is_string(name) &&
+           nvdp__source_text(NULL, json_string_value(name), &map) == NVDP_OK &&
+           strcmp(map.source, text) == 0;
 }
 
 static const char ENCODER[] = "[A-Za-z0-9._-]{1,63}"; /* as names of models at Hugging Face */

@@ -28,7 +28,7 @@ struct nvdp__export_options {
     bool own_reduce, own_column; /* the caller gave `reduce`; `text_column` */
     /* File of vectors in place of texts, and the names of its arrays; NULL for texts. `input` is then this file, too.
      * */
-    const char *vectors, *vectors_name, *ids;
+    const char *vectors, *vectors_name, *vectors_source, *ids;
     const char *input;  /* table, or one text per line; NULL for `splits` of the task's data */
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL for the data folder of the training */
@@ -194,7 +194,7 @@ void nvdp__export_close(struct nvdp__export *export);
 /* --- export_vectors.c --- */
 
 /* Options of vectors in place of texts, for the tables of commands. */
-#define NVDP__VECTORS_ROWS(vectors_at, name_at, ids_at)                                            \
+#define NVDP__VECTORS_ROWS(vectors_at, name_at, source_at, ids_at)                                 \
     {"vectors",                                                                                    \
      NVDP_OPTION_TEXT,                                                                             \
      "FILE",                                                                                       \
@@ -212,6 +212,12 @@ void nvdp__export_close(struct nvdp__export *export);
          "dimensions with floats",                                                                 \
          NULL,                                                                                     \
          name_at},                                                                                 \
+        {"vectors-source",                                                                         \
+         NVDP_OPTION_TEXT,                                                                         \
+         "NAME",                                                                                   \
+         "your name of the encoder, which file and statement repeat for the receiver",             \
+         NULL,                                                                                     \
+         source_at},                                                                               \
     {                                                                                              \
         "ids", NVDP_OPTION_TEXT, "NAME",                                                           \
             "array of the texts' ids, integers or strings, by which the ledger recognizes a text " \

@@ -41,7 +41,7 @@ static const struct nvdp_option option_rows[] = {
     NVDP__REDUCE_ROW(AT(reduce)),
     NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
 
-    NVDP__VECTORS_ROWS(AT(vectors), AT(vectors_name), AT(ids)),
+    NVDP__VECTORS_ROWS(AT(vectors), AT(vectors_name), AT(vectors_source), AT(ids)),
 
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "

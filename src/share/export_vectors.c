@@ -33,10 +33,12 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                  {"task", options->summary.task != NULL},
                  {"text-pair-column", options->summary.pair != NULL}};
     if (options->vectors == NULL)
-        return options->ids == NULL && options->vectors_name == NULL
+        return options->ids == NULL && options->vectors_name == NULL &&
+                       options->vectors_source == NULL
                    ? NVDP_OK
                    : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "options {ids} and {vectors-name} need {vectors}");
+                                "options {ids}, {vectors-name} and {vectors-source} need "
+                                "{vectors}");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].given)
             return nvdp__fail_option(ctx, NVDP_ERR_ARGUMENT, texts[i].name,
@@ -53,7 +55,9 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                           "%s; the shared file states the mean of the center's vectors, which no "
                           "noise protects",
                           options->vectors);
-    return NVDP_OK;
+    struct nvdp__query_map map;
+    return options->vectors_source == NULL ? NVDP_OK
+                                           : nvdp__source_text(ctx, options->vectors_source, &map);
 }
 
 /* --- the rows --- */
@@ -241,7 +245,9 @@ nvdp_status nvdp__export_open_vectors(struct nvdp__export *export) {
                                     &export->from.run, &export->from.query));
     export->from.query.independent = options->public_independent;
     export->from.query.given_ids = options->ids != NULL;
-    return NVDP_OK;
+    return options->vectors_source == NULL
+               ? NVDP_OK
+               : nvdp__source_text(export->ctx, options->vectors_source, &export->from.query);
 }
 
 /* --- posteriors --- */

@@ -412,6 +412,9 @@ bool nvdp__query_attribute(const char *name);
 size_t nvdp__query_attribute_count(const struct nvdp__query_map *query);
 void nvdp__query_map_free(struct nvdp__query_map *map); /* NULL allowed */
 NVDP__AUTOPTR(struct nvdp__query_map, nvdp__query_map_free)
+/* Sets map->source to a caller's name of an encoder. NVDP_ERR_ARGUMENT if the name is empty, not UTF-8 or too long. */
+nvdp_status nvdp__source_text(struct nvdp_context *ctx, const char *name,
+                              struct nvdp__query_map *map);
 /* Reads the map of an open file for vectors of width `dim`. *out is NULL if the file has no map. */
 nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
                              struct nvdp__query_map **out);

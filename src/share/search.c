@@ -341,12 +341,11 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
     return find_hits(ctx, search, queries, u, top, hit);
 }
 
-nvdp_status nvdp_search_vectors(struct nvdp_context *ctx, struct nvdp_search *search,
-                                size_t queries, size_t width, const float *x, size_t top,
-                                struct nvdp_hit *hit) {
+/* Computes the unit vectors u [queries, p] of the caller's vectors. */
+static nvdp_status directions(struct nvdp_context *ctx, const struct nvdp_search *search,
+                              size_t queries, size_t width, const float *x, float *u) {
     const struct nvdp__query_map *query = search->of->query;
-    nvdp__autofree float *u = NULL, *copy = NULL;
-    NVDP_TRY(begin(ctx, search, queries, top, &u));
+    nvdp__autofree float *copy = NULL;
     NVDP_TRY(NVDP__NEW(ctx, copy, width));
     if (width != query->width)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -361,5 +360,22 @@ nvdp_status nvdp_search_vectors(struct nvdp_context *ctx, struct nvdp_search *se
                               "the file's center, found others",
                               q);
     }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_search_vectors(struct nvdp_context *ctx, struct nvdp_search *search,
+                                size_t queries, size_t width, const float *x, size_t top,
+                                struct nvdp_hit *hit) {
+    nvdp__autofree float *u = NULL;
+    NVDP_TRY(begin(ctx, search, queries, top, &u));
+    NVDP_TRY(directions(ctx, search, queries, width, x, u));
     return find_hits(ctx, search, queries, u, top, hit);
+}
+
+nvdp_status nvdp_search_means(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                              size_t width, const float *x, float *mean) {
+    NVDP_TRY(directions(ctx, search, queries, width, x, mean));
+    for (size_t k = 0; k < queries * search->info.dim; k++)
+        mean[k] *= (float)search->info.clip;
+    return NVDP_OK;
 }

@@ -345,10 +345,12 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 static void append_vouched(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(
         writer,
-        "The sender computed the vectors with another program, and the encoder is not known here, "
-        "nor what it was trained on. The bounds hold for one vector in place of another. They hold "
+        "The sender computed the vectors with another program%s%s, and the encoder is not known "
+        "here, nor what it was trained on. The bounds hold for one vector in place of another. "
+        "They hold "
         "for a text only if its vector alone depends on the text: vectors of an encoder that looks "
         "at other texts of the batch are not covered. %s\n",
+        facts->query->source[0] != '\0' ? ", which the sender calls " : "", facts->query->source,
         facts->query->given_ids
             ? "The sender vouches that a text, and nothing else, has its id in every file that the "
               "ledger counts."

@@ -72,7 +72,7 @@ static const struct nvdp_option option_rows[] = {
      AT(summary.range), .traits = NVDP_TRAIT_BASIC},
     NVDP__LIMIT_ROW(AT(limit)),
 
-    NVDP__VECTORS_ROWS(AT(vectors), AT(vectors_name), AT(ids)),
+    NVDP__VECTORS_ROWS(AT(vectors), AT(vectors_name), AT(vectors_source), AT(ids)),
 
     NVDP__RELEASED_FILE_ROW(AT(out)),
     {"summary-epsilon", NVDP_OPTION_REAL, "E",

@@ -29,8 +29,8 @@ static nvdp_status check_encoder(struct nvdp_context *ctx, const struct nvdp__qu
     if (!query->vectors) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "expected a file that states its encoder, found vectors of another program "
-                      "({vectors}): compute the vectors of your texts by that program, and apply "
-                      "docs/vib.md (search) or docs/summary.md (regression) to them");
+                      "({vectors}): compute the vectors of your texts by that program, and give "
+                      "them to nvdp.Reader.predict or nvdp.Shared.search in Python");
 }
 
 /* Fails unless the weights in the folder have the digest that the map states. */
@@ -181,17 +181,19 @@ nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const ch
     const struct nvdp__device dev = nvdp__device_cpu(reader->ctx);
     nvdp__auto(nvdp__params_release) struct nvdp__params params = {0};
     size_t index[4];
-    NVDP_TRY(check_encoder(reader->ctx, query));
     NVDP_TRY(declare(reader, &params, index));
     for (size_t i = 0; i < params.count; i++)
         memcpy(nvdp__value(&params, index[i]), values[i],
                params.entry[index[i]].count * sizeof **values);
     nvdp__autoptr(json_decref) json_t *config = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "nvdp_format", FORMAT, "nvdp_version",
-        nvdp_version(), "encoder", query->encoder, "encoder_sha256", query->sha256, "encoder_pool",
-        query->pool, "encoder_max_length", (json_int_t)query->max_length, "encoder_empty",
-        (json_int_t)query->empty, "encoder_width", (json_int_t)query->width, "vector_width",
-        (json_int_t)query->dim);
+        "{s:s, s:s, s:I, s:I}", "nvdp_format", FORMAT, "nvdp_version", nvdp_version(),
+        "encoder_width", (json_int_t)query->width, "vector_width", (json_int_t)query->dim);
+    json_t *encoder =
+        query->vectors
+            ? json_pack("{s:s}", "vectors_source", query->source)
+            : json_pack("{s:s, s:s, s:s, s:I, s:I}", "encoder", query->encoder, "encoder_sha256",
+                        query->sha256, "encoder_pool", query->pool, "encoder_max_length",
+                        (json_int_t)query->max_length, "encoder_empty", (json_int_t)query->empty);
     const struct nvdp_task *task = &reader->task;
     json_t *answers =
         task->regression
@@ -199,7 +201,8 @@ nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const ch
             : json_pack("{s:o}", "labels", nvdp__label_names(reader->names, (size_t)task->classes));
     if (reader->pairs)
         json_object_set_new(config, "pair_features", json_string(NVDP__PAIR_FEATURES));
-    if (json_object_update_new(config, answers) != 0 ||
+    if (json_object_update_new(config, encoder) != 0 ||
+        json_object_update_new(config, answers) != 0 ||
         json_object_set_new(config, "statement", json_string(statement)) != 0)
         return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
                           "%s: cannot write JSON: out of memory, or a name that is not UTF-8",
@@ -247,17 +250,21 @@ static nvdp_status read_task(struct nvdp_context *ctx, const char *path, const j
 /* Reads the facts of the encoder. */
 static nvdp_status read_query(struct nvdp_context *ctx, const char *path, const json_t *config,
                               struct nvdp__query_map *query) {
-    int64_t max_length, empty, width, dim;
-    const char *encoder, *sha256, *pool;
+    int64_t max_length = 0, empty = 0, width, dim;
+    const char *encoder, *sha256, *pool, *source;
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "vectors_source", NULL, &source));
     NVDP_TRY(nvdp__json_string(ctx, path, config, "encoder", "", &encoder));
     NVDP_TRY(nvdp__json_string(ctx, path, config, "encoder_sha256", "", &sha256));
     NVDP_TRY(nvdp__json_string(ctx, path, config, "encoder_pool", "mean", &pool));
-    NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_max_length", 3, MAX_WIDTH,
-                                     &max_length));
-    NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_empty", 0, MAX_WIDTH, &empty));
+    if (source == NULL) {
+        NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_max_length", 3, MAX_WIDTH,
+                                         &max_length));
+        NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_empty", 0, MAX_WIDTH, &empty));
+    }
     NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_width", 1, MAX_WIDTH, &width));
     NVDP_TRY(nvdp__json_int_required(ctx, path, config, "vector_width", 1, width, &dim));
-    *query = (struct nvdp__query_map){.max_length = (size_t)max_length,
+    *query = (struct nvdp__query_map){.vectors = source != NULL,
+                                      .max_length = (size_t)max_length,
                                       .empty = (size_t)empty,
                                       .width = (size_t)width,
                                       .dim = (size_t)dim};
@@ -362,28 +369,48 @@ static void set_outputs(const struct nvdp__linear_reader *reader, const double *
         outputs[c] = logf(outputs[c]);
 }
 
-nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
-                                 struct nvdp_encoder *encoder,
-                                 const struct nvdp__linear_input *input, float *outputs) {
-    const struct nvdp_dataset *texts = input->first, *second = input->second;
+/* Computes the outputs of n texts with the unit vectors u [n, p] and, for pairs, those of the second texts. */
+static nvdp_status apply(const struct nvdp__linear_reader *reader, size_t n, const float *u,
+                         const float *second, float *outputs) {
     const size_t p = reader->query.dim, dim = inputs_of(reader), width = nvdp__linear_width(reader);
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
-    float *u, *v, *x;
-    bool *there;
+    float *x;
     double *y;
-    NVDP_TRY(NVDP__ARRAYS(reader->ctx, &memory, NVDP__ITEMS(u, texts->count * p),
-                          NVDP__ITEMS(v, second != NULL ? second->count * p : 0),
-                          NVDP__ITEMS(x, dim), NVDP__ITEMS(there, texts->count),
-                          NVDP__ITEMS(y, reader->answers)));
-    NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, texts, u, there));
-    if (second != NULL)
-        NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, second, v, there));
-    for (size_t i = 0; i < texts->count; i++) {
+    NVDP_TRY(
+        NVDP__ARRAYS(reader->ctx, &memory, NVDP__ITEMS(x, dim), NVDP__ITEMS(y, reader->answers)));
+    for (size_t i = 0; i < n; i++) {
         memcpy(x, u + i * p, p * sizeof *x);
-        if (second != NULL) nvdp__join_pair(p, v + i * p, x);
+        if (second != NULL) nvdp__join_pair(p, second + i * p, x);
         for (size_t k = 0; k < reader->answers; k++)
             y[k] = (double)reader->bias[k] + nvdp__dot_f64(dim, reader->weight + k * dim, x);
         set_outputs(reader, y, outputs + i * width);
     }
     return NVDP_OK;
+}
+
+nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
+                                 struct nvdp_encoder *encoder,
+                                 const struct nvdp__linear_input *input, float *outputs) {
+    const struct nvdp_dataset *texts = input->first, *second = input->second;
+    const size_t p = reader->query.dim;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    float *u, *v;
+    bool *there;
+    NVDP_TRY(NVDP__ARRAYS(reader->ctx, &memory, NVDP__ITEMS(u, texts->count * p),
+                          NVDP__ITEMS(v, second != NULL ? second->count * p : 0),
+                          NVDP__ITEMS(there, texts->count)));
+    NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, texts, u, there));
+    if (second != NULL)
+        NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, second, v, there));
+    return apply(reader, texts->count, u, second != NULL ? v : NULL, outputs);
+}
+
+nvdp_status nvdp__linear_vectors(const struct nvdp__linear_reader *reader, size_t n, float *x,
+                                 float *outputs) {
+    const struct nvdp__query_map *query = &reader->query;
+    nvdp__autofree float *u = NULL;
+    NVDP_TRY(NVDP__NEW(reader->ctx, u, n * query->dim));
+    for (size_t i = 0; i < n; i++)
+        nvdp__query_direction(query, x + i * query->width, u + i * query->dim);
+    return apply(reader, n, u, NULL, outputs);
 }

@@ -81,5 +81,8 @@ nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
 nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
                                  struct nvdp_encoder *encoder,
                                  const struct nvdp__linear_input *input, float *outputs);
+/* The same for vectors x [n, query.width] by the encoder of the summary, which are overwritten. Not for pairs. */
+nvdp_status nvdp__linear_vectors(const struct nvdp__linear_reader *reader, size_t n, float *x,
+                                 float *outputs);
 
 #endif

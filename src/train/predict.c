@@ -324,6 +324,39 @@ static nvdp_status predict_linear(struct nvdp_context *ctx, struct nvdp__run_opt
     return NVDP_OK;
 }
 
+nvdp_status nvdp_predict_vectors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 size_t n, size_t width, const float *x, nvdp_write_fn write,
+                                 void *user) {
+    struct nvdp__run_options options;
+    const struct nvdp__writing sink = {write, user};
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *rows = NULL;
+    nvdp__autofree float *copy = NULL, *outputs = NULL;
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
+    if (options.out == NULL && write == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
+    if (nvdp__linear_is(options.run)) NVDP_TRY(nvdp__linear_load(ctx, options.run, &reader));
+    if (reader.weight == NULL || reader.pairs || width != reader.query.width)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a reader of a summary of single texts and vectors of %zu "
+                          "numbers, found %s and %zu numbers",
+                          options.run, reader.query.width,
+                          reader.weight == NULL ? "another folder"
+                          : reader.pairs        ? "a reader of pairs"
+                                                : "such a reader",
+                          width);
+    const struct predictor of = {&reader.task, nvdp__linear_width(&reader)};
+    NVDP_TRY(nvdp__dataset_create(ctx, n, false, &rows));
+    NVDP_TRY(NVDP__NEW(ctx, copy, n * width));
+    NVDP_TRY(NVDP__NEW(ctx, outputs, n * of.outputs));
+    memcpy(copy, x, n * width * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        rows->index[i] = (int64_t)i;
+    NVDP_TRY(nvdp__linear_vectors(&reader, n, copy, outputs));
+    options.draws = 1;
+    return deliver(ctx, &of, rows, &options, outputs, &sink);
+}
+
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts) {
     nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};

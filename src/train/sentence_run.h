@@ -62,7 +62,9 @@ struct nvdp__query_map {
     bool independent;      /* the public texts are declared independent, by an export or a file */
     /* The caller gave vectors: the encoder is unknown, and the members above are empty. */
     bool vectors;
-    bool given_ids;           /* the caller gave ids of the vectors, too */
+    bool given_ids; /* the caller gave ids of the vectors, too */
+    /* The caller's name of the encoder as a JSON string in ASCII, with its quotes (nvdp__source_text()); "" without one. */
+    char source[256];
     size_t max_length, empty; /* max. tokens of a text; tokens of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */

@@ -523,7 +523,7 @@ Test(vectors, refuses) {
                   "true", "label-column", "ids", "unit", "person", "person", "person"),
           NVDP_ERR_ARGUMENT, "--unit person excludes --with-labels");
     fails(RELEASE(&p, "summarize", "a.h5", NULL, "ids", "ids", "model", "m", "input", "i"),
-          NVDP_ERR_ARGUMENT, "--ids and --vectors-name need --vectors");
+          NVDP_ERR_ARGUMENT, "--ids, --vectors-name and --vectors-source need --vectors");
     fails(RELEASE(&p, "summarize", "a.h5", NULL, "model", "m"), NVDP_ERR_ARGUMENT,
           "--model and --input, or --task, are needed, or --vectors");
 }
