@@ -38,9 +38,9 @@ nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared 
     if (of->query == NULL || method == NULL || !method->untrained)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "search: expected a file of method sentence, which states the encoder "
-            "and the center that a query needs (nvdp export --model makes one), found "
-            "method '%s'%s",
+            "the file cannot be searched: expected method sentence, whose files state the encoder "
+            "and the center that a query needs (nvdp export --model makes one), found method "
+            "'%s'%s",
             of->method, of->query == NULL ? " without them" : "");
     const struct nvdp__embeddings_shape *shape = &of->shape;
     if (!(of->clip_sequence > 0 && of->clip_sequence < 1e6) || shape->weights ||

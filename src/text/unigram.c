@@ -400,7 +400,13 @@ static nvdp_status rules_of_json(struct nvdp__maker *m, const json_t *model,
     rules->byte_fallback = json_is_true(bytes);
     NVDP_TRY(
         nvdp__normalizer_read(&m->made->normalizer, path, json_object_get(json, "normalizer")));
-    return read_words(m, json_object_get(json, "pre_tokenizer"), rules);
+    NVDP_TRY(read_words(m, json_object_get(json, "pre_tokenizer"), rules));
+    if (rules->prefix == NVDP__LEADING_FIRST && json_is_object(json_object_get(json, "normalizer")))
+        return nvdp__refuse(m, NVDP__FILE_TOKENIZER, "pre_tokenizer.prepend_scheme",
+                            "always or never beside a normalizer, which may remove the beginning "
+                            "of a text",
+                            json_object_get(json, "pre_tokenizer"));
+    return NVDP_OK;
 }
 
 /* Returns the first table in the normalizer of tokenizer.json, which is the only step that XLMRobertaTokenizer uses;

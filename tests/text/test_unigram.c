@@ -206,7 +206,9 @@ Test(unigram, refused_normalizers_and_words) {
         {"null",
          "{\"type\":\"Sequence\",\"pretokenizers\":[" PIECE_SPLIT "," METASPACE
          ",\"prepend_scheme\":\"first\"}]}",
-         "'pre_tokenizer': expected"}};
+         "'pre_tokenizer': expected"},
+        {"{\"type\":\"NFC\"}", METASPACE ",\"prepend_scheme\":\"first\"}",
+         "'pre_tokenizer.prepend_scheme': expected always or never beside a normalizer"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         refuse(folder_of(FAST, MODEL, wrong[i].normalizer, wrong[i].words), NVDP_ERR_UNSUPPORTED,
                wrong[i].part);
