@@ -10,6 +10,7 @@
 #include "mechanism/mechanism.h"
 #include "options/result.h"
 #include "share/release.h"
+#include "text/task.h"
 #include "train/run.h"
 
 #include <dirent.h>
@@ -145,6 +146,12 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
     bool unknown = false;                              /* the file contains [UNK] */
     nvdp__autofree char *bytes = NULL;
     size_t count = 0;
+    if (nvdp__is_table(path) && !nvdp__ends_with(path, ".json"))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected HDF5, safetensors or a vocabulary, found a table of texts: "
+                          "with its folder, nvdp train --task tsv --data FOLDER --dry-run counts "
+                          "its texts, and the texts that stand several times",
+                          path);
     NVDP_TRY(nvdp__read_file(ctx, path, VOCABULARY_LIMIT, &bytes, &count));
     for (const char *line = bytes, *end; line < bytes + count; line = end + 1) {
         end = memchr(line, '\n', (size_t)(bytes + count - line));
