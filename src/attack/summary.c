@@ -121,6 +121,7 @@ static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *o
     NVDP_TRY(nvdp__run_open_bottleneck(a->ctx, &bare, &a->run));
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, of->data);
     NVDP_TRY(check_columns(a, shared));
+    if (a->v.summary.joint) config.text_pair_column = a->options.second;
     config.id_column = a->options.person;
     if (plan->answers > 0)
         config.label_column = a->options.label != NULL ? a->options.label : "label";
@@ -128,11 +129,12 @@ static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *o
                                      plan->answers > 0 ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND,
                                      of->data, NULL, &a->data));
     config.text_column = a->options.second;
-    if (a->v.summary.pairs)
+    const bool joined = a->v.summary.pairs && !a->v.summary.joint;
+    if (joined)
         NVDP_TRY(nvdp__dataset_load_rows(a->ctx, nvdp_model_tokenizer(a->run.model), &config,
                                          NVDP__LABELS_IGNORED, of->data, NULL, &a->second));
     NVDP_TRY(find_units(a));
-    const size_t dim = (size_t)a->run.model->info.nvib.latent_dim * (a->v.summary.pairs ? 2 : 1);
+    const size_t dim = (size_t)a->run.model->info.nvib.latent_dim * (joined ? 2 : 1);
     if (a->from.units == plan->units && dim == plan->dim) return NVDP_OK;
     return nvdp__fail(
         a->ctx, NVDP_ERR_INPUT,

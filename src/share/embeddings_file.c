@@ -488,7 +488,8 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
     size_t dim = made->shape.dim; /* width of a vector, which is only a part of a summary's row */
     const struct nvdp__place_of width = NVDP__TO_SIZE("vector_width", dim, 1, MAX_DIM, false);
     if (made->shape.summary) NVDP_TRY(nvdp__release_take(release, 1, &width));
-    if (nvdp__attributes_get(&release->attributes, "pair_features") != NULL)
+    const char *features = nvdp__attributes_text(&release->attributes, "pair_features");
+    if (features[0] != '\0' && strcmp(features, NVDP__PAIR_JOINT) != 0)
         dim /= 2; /* the vectors of two texts */
     NVDP_TRY(nvdp__query_read(release, dim, &made->query));
     const size_t texts = made->shape.texts;

@@ -93,6 +93,8 @@ static nvdp_status read_public(struct nvdp__export *export) {
                                                .max_length = info->max_length,
                                                .directory = trained->model,
                                                .text_column = info->columns.text_column,
+                                               .text_pair_column =
+                                                   nvdp__export_sentence(options).pair_column,
                                                .public = public};
     nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input center = {0};
     bool same = false;
@@ -202,15 +204,17 @@ const char *nvdp__export_answers(const struct nvdp__export_options *options) {
 }
 
 struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_options *options) {
-    return (struct nvdp__sentence_options){.model = options->model,
-                                           .center = options->center,
-                                           .text_column = options->text_column,
-                                           .reduce = options->reduce,
-                                           .clip = options->clip,
-                                           .epsilon = options->epsilon,
-                                           .releases = options->samples,
-                                           .batch = options->batch,
-                                           .trained = options->summary.epsilon > 0};
+    return (struct nvdp__sentence_options){
+        .model = options->model,
+        .center = options->center,
+        .text_column = options->text_column,
+        .pair_column = options->summary.joint ? options->summary.pair : NULL,
+        .reduce = options->reduce,
+        .clip = options->clip,
+        .epsilon = options->epsilon,
+        .releases = options->samples,
+        .batch = options->batch,
+        .trained = options->summary.epsilon > 0};
 }
 
 /* Loads the texts to share. Fails if one of these texts is among the public texts. */
@@ -236,6 +240,12 @@ static nvdp_status load_texts(struct nvdp__export *export) {
                                              nvdp_model_tokenizer(export->from.run.model), &config,
                                              NVDP__LABELS_IGNORED, options->input, compared(export),
                                              &export->from.part[export->from.parts++].data));
+        config.text_column = options->text_column;
+        config.text_pair_column = options->summary.pair;
+        if (options->summary.joint)
+            NVDP_TRY(nvdp__dataset_load_rows(
+                export->ctx, nvdp_model_tokenizer(export->from.run.model), &config,
+                NVDP__LABELS_IGNORED, options->input, NULL, &export->from.joint));
     } else {
         if (options->data == NULL)
             NVDP_TRY(nvdp__run_check_data(export->ctx, options->run, &export->from.run.config));
@@ -571,6 +581,7 @@ void nvdp__export_close(struct nvdp__export *export) {
         nvdp_dataset_free(export->from.part[i].data);
         nvdp__caller_vectors_release(&export->from.part[i].vectors);
     }
+    nvdp_dataset_free(export->from.joint);
     nvdp__run_close(&export->from.run);
 }
 

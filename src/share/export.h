@@ -61,6 +61,7 @@ struct nvdp__export_options {
         double epsilon, delta;
         const char *task; /* task whose train file replaces `input`; NULL if there is none */
         const char *pair; /* column of the second text; NULL for single texts */
+        bool joint;       /* the encoder reads both texts of a pair together */
         const char *label, *classes,
             *range; /* column (NULL for "label"); names, "LOW,HIGH"; NULL without answers */
         size_t rows;
@@ -96,6 +97,7 @@ struct nvdp__export_source {
     struct nvdp__path made_run; /* default path of the run that this export makes or reuses */
     struct nvdp__run run;
     struct nvdp__export_part part[NVDP__EXPORT_PARTS];
+    struct nvdp_dataset *joint; /* pairs that the encoder reads as one text; NULL without them */
     size_t parts, texts;
     size_t units; /* texts or persons, each of which has samples or is a unit of a summary */
     size_t *unit_of,
@@ -184,7 +186,6 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
 }
 
 /* --- export.c --- */
-
 
 /* Does a whole export of this kind. Close the export even after a failure. */
 nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,

@@ -74,6 +74,7 @@ nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     export->draw.texts = batch;
     for (size_t p = 0; p < export->from.parts; p++)
         longest = nvdp__max(longest, export->from.part[p].data->longest);
+    if (export->from.joint != NULL) longest = nvdp__max(longest, export->from.joint->longest);
     size_t threads = (size_t)nvdp_context_threads(ctx);
     size_t rows = batch * export->release.shape.samples * export->longest_rows;
     NVDP_TRY(nvdp__model_plan(export->from.run.model, batch, longest, false));

@@ -52,7 +52,8 @@ static const struct nvdp_option option_rows[] = {
      "standard input; the number of rows, or of persons with --person, is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "task whose train file replaces --input; sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli, whose "
+     "task whose train file replaces --input; sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli, "
+     "whose "
      "columns, classes and range are public facts of the task, or tsv (your files), which needs "
      "the options for columns and answers",
      NULL, AT(summary.task), .traits = NVDP_TRAIT_BASIC},
@@ -60,7 +61,9 @@ static const struct nvdp_option option_rows[] = {
      .traits = NVDP_TRAIT_BASIC},
     {"text-pair-column", NVDP_OPTION_TEXT, "NAME",
      "the rows are pairs, whose second text is in this column; summarized are the products and the "
-     "absolute differences of the two embeddings; a text in k pairs costs what k rows cost",
+     "absolute differences of the two embeddings, or the embedding of both texts together if the "
+     "encoder is RUN/model of a task of pairs, and center then has pairs; a text in k pairs costs "
+     "what k rows cost",
      NULL, AT(summary.pair), .traits = NVDP_TRAIT_BASIC},
     NVDP__LABEL_COLUMN_ROW(AT(summary.label), .traits = NVDP_TRAIT_BASIC),
     {"classes", NVDP_OPTION_TEXT, "A,B,...",
@@ -204,6 +207,7 @@ static nvdp_status plan(struct nvdp__export *export) {
                                           .delta = options->summary.delta,
                                           .persons = options->person != NULL,
                                           .pairs = options->summary.pair != NULL,
+                                          .joint = options->summary.joint,
                                           .scores = options->summary.range != NULL,
                                           .rows = options->summary.rows};
     if (facts->scores) (void)read_range(options->summary.range, &facts->low, &facts->high);
@@ -212,9 +216,9 @@ static nvdp_status plan(struct nvdp__export *export) {
     if (facts->persons) NVDP_TRY(nvdp__export_find_persons(export));
     like->dim = export->from.run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->from.run.model, like);
-    NVDP_TRY(nvdp__summary_plan(export->ctx, export->from.units, like->dim * export->from.parts,
-                                of->classes > 2 ? of->classes : answered, facts->epsilon,
-                                facts->delta, &facts->plan));
+    NVDP_TRY(nvdp__summary_plan(
+        export->ctx, export->from.units, like->dim * (facts->joint ? 1 : export->from.parts),
+        of->classes > 2 ? of->classes : answered, facts->epsilon, facts->delta, &facts->plan));
     of->resolution = resolution_of(facts, of->classes);
     const size_t width = facts->plan.width, items = facts->rows + 1;
     export->longest_rows = 1;
@@ -377,8 +381,10 @@ static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t 
     const double radius = export->from.run.model->info.nvib.clip.sequence;
     nvdp__autofree float *line = NULL;
     NVDP_TRY(NVDP__NEW(export->ctx, line, p));
-    for (size_t part = 0; part < export->from.parts; part++) {
-        NVDP_TRY(nvdp__export_infer(export, &export->from.part[part], first, n));
+    const struct nvdp__export_part joint = {.data = export->from.joint};
+    for (size_t part = 0; part < (of->facts.joint ? 1 : export->from.parts); part++) {
+        NVDP_TRY(nvdp__export_infer(export, of->facts.joint ? &joint : &export->from.part[part],
+                                    first, n));
         for (size_t i = 0; i < n; i++) {
             float *to = part == 0 ? sums->x + i * d : line;
             for (size_t k = 0; k < p; k++)

@@ -19,6 +19,7 @@ struct nvdp__summary_facts {
     double epsilon, delta; /* the requested guarantee */
     bool persons;          /* a unit is all rows of a person; if false, one row */
     bool pairs;            /* a row is a pair of texts */
+    bool joint; /* x is the embedding of both texts together; else products and differences */
     /* y is a score between low and high; if false, y is a class, or there is no y. */
     bool scores;
     double low, high;

@@ -84,6 +84,27 @@ static nvdp_status take_task(struct nvdp__export *export) {
                 layout->task.regression ? &options->summary.range : &options->summary.classes);
 }
 
+/* Finds whether the encoder is that of a run whose task is pairs: it reads both texts of a pair together. */
+static nvdp_status find_joint(struct nvdp__export *export) {
+    struct nvdp__export_options *options = &export->chosen;
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    enum nvdp_task_id id = NVDP_TASK_TSV;
+    if (options->summary.pair == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__json_read_optional(export->ctx, nvdp__path(options->model, "..").text,
+                                      "run.json", &record));
+    const json_t *config = json_object_get(record, "config");
+    const char *task = json_string_value(json_object_get(config, "task"));
+    if (task != NULL) (void)nvdp_task_find(NULL, task, &id);
+    options->summary.joint =
+        nvdp__task_layout(id)->task.pair ||
+        json_is_string(json_object_get(json_object_get(config, "columns"), "pair"));
+    if (options->summary.joint)
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "%s is the encoder of a run on pairs: it reads both texts of a pair together",
+                  options->model);
+    return NVDP_OK;
+}
+
 /* --- directions --- */
 
 nvdp_status nvdp__summary_parse(const struct nvdp__export *export, char **bytes,
@@ -105,7 +126,7 @@ nvdp_status nvdp__summary_parse(const struct nvdp__export *export, char **bytes,
 
 void nvdp__summary_reduce(struct nvdp__export *export, size_t units, size_t public, size_t width) {
     struct nvdp__export_options *options = &export->chosen;
-    const size_t parts = options->summary.pair != NULL ? 2 : 1;
+    const size_t parts = options->summary.pair != NULL && !options->summary.joint ? 2 : 1;
     const char *comma = options->summary.classes;
     size_t answers = comma != NULL || options->summary.range != NULL;
     struct nvdp__summary plan;
@@ -176,7 +197,9 @@ static nvdp_status choose_directions(struct nvdp__export *export) {
     const struct nvdp__encode_limits limits = {.config = &bert,
                                                .max_length = NVDP__MIN_PAIR,
                                                .directory = options->model,
-                                               .text_column = options->text_column};
+                                               .text_column = options->text_column,
+                                               .text_pair_column =
+                                                   nvdp__export_sentence(options).pair_column};
     NVDP_TRY(nvdp__encode_input_read(export->ctx, options->center, &limits, &public));
     nvdp__summary_reduce(export, units, public.data.count, bert.hidden_size);
     return NVDP_OK;
@@ -184,5 +207,6 @@ static nvdp_status choose_directions(struct nvdp__export *export) {
 
 nvdp_status nvdp__summary_choose(struct nvdp__export *export) {
     NVDP_TRY(take_task(export));
+    NVDP_TRY(find_joint(export));
     return choose_directions(export);
 }

@@ -30,8 +30,9 @@ bool nvdp__summary_stated(const struct nvdp__attributes *list, struct nvdp__mode
     of->scores = strcmp(nvdp__attributes_text(list, "answer_kind"), "score") == 0;
     of->persons = strcmp(nvdp__attributes_text(list, "unit"), "person") == 0;
     of->pairs = nvdp__attributes_get(list, "pair_features") != NULL;
+    of->joint = strcmp(nvdp__attributes_text(list, "pair_features"), NVDP__PAIR_JOINT) == 0;
     const struct nvdp__summary stated = of->plan;
-    if (of->pairs && stated.dim % 2 != 0) return false;
+    if (of->pairs && !of->joint && stated.dim % 2 != 0) return false;
     return nvdp__summary_plan(NULL, stated.units, stated.dim, stated.answers, of->epsilon,
                               of->delta, &of->plan) == NVDP_OK;
 }
@@ -259,8 +260,8 @@ size_t nvdp__summary_units(const struct nvdp_collection *of) {
 nvdp_status nvdp__summary_fit(struct nvdp_collection *of, const char *path,
                               struct nvdp__linear_reader *out) {
     const size_t answers = of->facts.plan.answers, d = of->facts.plan.dim;
-    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader made = {.ctx = of->ctx,
-                                                                        .pairs = of->facts.pairs};
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader made = {
+        .ctx = of->ctx, .pairs = of->facts.pairs, .joint = of->facts.joint};
     nvdp__autofree double *weight = NULL, *bias = NULL;
     if (answers == 0)
         return nvdp__fail(of->ctx, NVDP_ERR_INPUT,

@@ -153,8 +153,9 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
         plan->width, plan->width,
         of->persons ? "persons of the averages over the person's rows of" : "rows of", plan->sigma,
         plan->sigma_off, plan->alpha > 0 ? "a constant, " : "", plan->dim,
-        of->pairs ? "a pair of texts, the products and absolute differences of their embeddings"
-                  : "the text's embedding",
+        of->joint   ? "a pair of texts, the embedding of both together"
+        : of->pairs ? "a pair of texts, the products and absolute differences of their embeddings"
+                    : "the text's embedding",
         of->scores          ? " and its score"
         : plan->answers > 1 ? " and the indicators of its class"
         : plan->answers > 0 ? " and the sign of its class"

@@ -118,7 +118,7 @@ void nvdp__join_pair(size_t p, const float *second, float *x) {
 
 /* Returns the width of the reader's input vectors. */
 static size_t inputs_of(const struct nvdp__linear_reader *reader) {
-    return (reader->pairs ? 2 : 1) * reader->query.dim;
+    return (reader->pairs && !reader->joint ? 2 : 1) * reader->query.dim;
 }
 
 size_t nvdp__linear_width(const struct nvdp__linear_reader *reader) {
@@ -200,7 +200,8 @@ nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const ch
             ? json_pack("{s:f, s:f}", "low", task->label_min, "high", task->label_max)
             : json_pack("{s:o}", "labels", nvdp__label_names(reader->names, (size_t)task->classes));
     if (reader->pairs)
-        json_object_set_new(config, "pair_features", json_string(NVDP__PAIR_FEATURES));
+        json_object_set_new(config, "pair_features",
+                            json_string(nvdp__pair_features(reader->joint)));
     if (json_object_update_new(config, encoder) != 0 ||
         json_object_update_new(config, answers) != 0 ||
         json_object_set_new(config, "statement", json_string(statement)) != 0)
@@ -289,9 +290,11 @@ nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
     const char *pairs;
     NVDP_TRY(nvdp__json_string(ctx, path.text, config, "pair_features", NULL, &pairs));
     reader.pairs = pairs != NULL;
-    if (pairs != NULL && strcmp(pairs, NVDP__PAIR_FEATURES) != 0)
+    reader.joint = pairs != NULL && strcmp(pairs, NVDP__PAIR_JOINT) == 0;
+    if (pairs != NULL && !reader.joint && strcmp(pairs, NVDP__PAIR_FEATURES) != 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "%s: 'pair_features': expected " NVDP__PAIR_FEATURES ", found '%.100s'",
+                          "%s: 'pair_features': expected " NVDP__PAIR_FEATURES
+                          " or " NVDP__PAIR_JOINT ", found '%.100s'",
                           path.text, pairs);
     NVDP_TRY(read_task(ctx, path.text, config, &reader));
     NVDP_TRY(declare(&reader, &params, index));
@@ -315,10 +318,12 @@ void nvdp__linear_input_release(struct nvdp__linear_input *input) {
 /* Reads one column of texts. */
 static nvdp_status read_texts(const struct nvdp__linear_reader *reader,
                               const struct nvdp_encoder *encoder, const char *path,
-                              const char *text, const char *label, struct nvdp_dataset **out) {
+                              const char *text, const char *pair, const char *label,
+                              struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = NVDP_TASK_TSV;
     config.text_column = text;
+    config.text_pair_column = pair;
     config.label_column = label;
     config.max_length = reader->query.max_length;
     config.regression = reader->task.regression;
@@ -341,8 +346,10 @@ nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
                                           "pairs of texts"
                                         : "option {text-pair-column}: expected none, because the "
                                           "reader is of single texts");
-    NVDP_TRY(read_texts(reader, encoder, path, text, label, &made.first));
-    if (pair != NULL) NVDP_TRY(read_texts(reader, encoder, path, pair, NULL, &made.second));
+    NVDP_TRY(
+        read_texts(reader, encoder, path, text, reader->joint ? pair : NULL, label, &made.first));
+    if (pair != NULL && !reader->joint)
+        NVDP_TRY(read_texts(reader, encoder, path, pair, NULL, NULL, &made.second));
     return NVDP__HAND_OVER(out, made);
 }
 

@@ -22,8 +22,12 @@ nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query
                               struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
                               float *u, bool *there);
 
-/* The name of the features of nvdp__join_pair(). */
+/* The name of the features of nvdp__join_pair(), and of the embedding of both texts together. */
 #define NVDP__PAIR_FEATURES "product-difference"
+#define NVDP__PAIR_JOINT "joint"
+static inline const char *nvdp__pair_features(bool joint) {
+    return joint ? NVDP__PAIR_JOINT : NVDP__PAIR_FEATURES;
+}
 /* Joins the vectors u and v of two texts: x [2p] has u in its first half, second [p] is v. x becomes (sqrt(p) u v, |u -
  * v|), scaled to length 1 (formats.md, pair_features). */
 void nvdp__join_pair(size_t p, const float *second, float *x);
@@ -40,12 +44,13 @@ struct nvdp__linear_reader {
     struct nvdp__query_map query;
     struct nvdp_task task; /* its labels are in `names` */
     bool pairs;            /* u is the joined vector of two texts */
+    bool joint;            /* of pairs: u is the embedding of both texts together */
     size_t answers;        /* number of values of y */
     const char **names;    /* [classes], one block; NULL if the answers are scores */
     float *weight, *bias;  /* [answers, p or 2p], [answers] */
 };
 
-/* Texts for a reader; for pairs, the second texts, too. */
+/* Texts for a reader, or pairs that are embedded together; for other pairs, the second texts, too. */
 struct nvdp__linear_input {
     struct nvdp_dataset *first, *second;
 };

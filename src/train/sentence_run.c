@@ -257,7 +257,8 @@ static nvdp_status read_public(struct maker *maker) {
     const struct nvdp__encode_limits limits = {.config = &maker->bert,
                                                .max_length = maker->info.max_length,
                                                .directory = options->model,
-                                               .text_column = options->text_column};
+                                               .text_column = options->text_column,
+                                               .text_pair_column = options->pair_column};
     NVDP_TRY(nvdp__encode_input_read(ctx, options->center, &limits, &maker->input));
     const size_t n = maker->input.data.count;
     NVDP_TRY(check_count(maker, n));
@@ -370,12 +371,14 @@ static nvdp_status identify(struct maker *maker) {
     nvdp__autofree char *path = realpath(options->model, NULL);
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     NVDP_TRY(nvdp__file_sha256(ctx, options->center, center));
+    const struct nvdp__path columns = nvdp__path_format(
+        options->pair_column != NULL ? "%s, %s" : "%s", options->text_column, options->pair_column);
     maker->record = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:f}", "encoder",
         slash != NULL ? slash + 1 : options->model, "encoder_sha256", maker->info.fingerprint,
         "pool", pool_name(maker), "max_length", (json_int_t)maker->info.max_length, "empty",
-        (json_int_t)maker->empty, "center_sha256", center, "text_column", options->text_column,
-        "dim", (json_int_t)maker->dim, "clip_sequence", maker->config.nvib.clip.sequence);
+        (json_int_t)maker->empty, "center_sha256", center, "text_column", columns.text, "dim",
+        (json_int_t)maker->dim, "clip_sequence", maker->config.nvib.clip.sequence);
     if (maker->record != NULL && options->distill != NULL)
         json_object_set_new(maker->record, DECODER, json_true());
     if (maker->record == NULL)

@@ -13,9 +13,11 @@ struct nvdp__sentence_options {
     const char *model;       /* folder of a public encoder */
     const char *center;      /* public texts: one text per line, or a table */
     const char *text_column; /* text column of tables */
-    size_t reduce;           /* p; 0 for the encoder's width */
-    double clip, epsilon;    /* C, or the epsilon from which it follows; exactly one is above 0 */
-    size_t releases;         /* samples per text for which the run is certified */
+    /* Column of second texts, for pairs that the encoder reads together; NULL for single texts. */
+    const char *pair_column;
+    size_t reduce;        /* p; 0 for the encoder's width */
+    double clip, epsilon; /* C, or the epsilon from which it follows; exactly one is above 0 */
+    size_t releases;      /* samples per text for which the run is certified */
     size_t batch;
     /* The encoder may be the model of a trained run, because the file states what is proven of both. */
     bool trained;

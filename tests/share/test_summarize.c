@@ -3,6 +3,7 @@
 #include "changed_file.h"
 #include "fixture.h"
 #include "share/summarize.h"
+#include <nvdp/attack.h>
 
 struct place {
     struct nvdp_context *ctx;
@@ -186,10 +187,10 @@ Test(summarize, a_task_has_its_columns_and_answers) {
             fails(nvdp_summarize(p.ctx, config, NULL), NVDP_ERR_ARGUMENT,
                   "range: expected no such option with --task");
     }
-    struct nvdp_config *own = support_config(
-        p.ctx, "summarize", "model", p.model, "center", support_scratch_path("sst2/train.tsv"),
-        "task", "sst2", "data", support_scratch_path("sst2"), "out", out_path("no.h5"),
-        "public-independent", "true", NULL);
+    struct nvdp_config *own = support_config(p.ctx, "summarize", "model", p.model, "center",
+                                             support_scratch_path("sst2/train.tsv"), "task", "sst2",
+                                             "data", support_scratch_path("sst2"), "out",
+                                             out_path("no.h5"), "public-independent", "true", NULL);
     fails(nvdp_summarize(p.ctx, own, NULL), NVDP_ERR_ARGUMENT, "expected public texts");
     fails(SUMMARIZE(&p, out_path("no.h5"), NULL, "task", "sst2"), NVDP_ERR_ARGUMENT,
           "--task and --data: expected both");
@@ -837,4 +838,88 @@ Test(summarize, states_what_the_training_of_its_encoder_adds) {
     found = verified(&p, out);
     cr_expect(found.holds && found.certified && found.useful);
     support_contains(found.statement, "is not known here");
+}
+
+/* With the encoder of a run on pairs, x is the embedding of both texts together: computed here from the file's map, by the
+ * encoder alone. The reader of the file, and the attack, read pairs in the same way. */
+Test(summarize, pairs_that_the_encoder_reads_together) {
+    enum { PAIRS = 5, WIDTH = 16 + 2 };
+    static const char *const first[] = {"good sun", "good sun", "cat", "bad dog", "cat"},
+                             *const second[] = {"bad sun", "a dog", "good sun", "sun", "dog sun"};
+    struct place p = place_with(20);
+    const char *run = support_scratch_path("joint"), *out = out_path("joint.h5"),
+               *folder = support_scratch_path("joint-reader");
+    struct nvdp__train_options training = task_options(p.ctx, NVDP_METHOD_BASE, run);
+    training.out = run;
+    training.epochs = 1;
+    training.columns.text_pair_column = "label"; /* of other pairs than these */
+    task_train(p.ctx, &training);
+    snprintf(p.model, sizeof p.model, "%s/model", run);
+    snprintf(p.run, sizeof p.run, "%s", support_scratch_path("joint-summary"));
+    char table[2048] = "text\tother\tscore\n";
+    for (size_t i = 0; i < PAIRS; i++)
+        strcat(table, support_path("%s\t%s\t%zu\n", first[i], second[i], i));
+    support_write_text(p.input, table);
+    fails(SUMMARIZE(&p, out, NULL, "text-pair-column", "other"), NVDP_ERR_INPUT, "public.txt");
+    snprintf(p.center, sizeof p.center, "%s", support_scratch_path("public.tsv"));
+    support_write_text(p.center, "text\tother\npublic one\tnew\nthe old\tcat\n");
+    fails(SUMMARIZE(&p, out, NULL, "text-pair-column", "other"), NVDP_ERR_ARGUMENT,
+          "expected public texts");
+    support_write_text(p.center, "text\tother\npublic one\tnew\nthe old\tone\n");
+    snprintf(p.run, sizeof p.run, "%s", support_scratch_path("joint-summary-2"));
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    ok(SUMMARIZE(&p, out, &result, "text-pair-column", "other", "range", "0,4", "label-column",
+                 "score", "summary-epsilon", "1000", "rows", "2"));
+    cr_expect(result.units == PAIRS && result.width == WIDTH);
+    cr_expect_float_eq(result.spent_epsilon / nvdp_gdp_epsilon(3 * result.mu, 1e-5), 1, 1e-6);
+    struct nvdp_verification found = verified(&p, out);
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
+    support_contains(found.statement, "the embedding of both together and its score");
+    refused(&p, changed_file(p.ctx, out, "pair_features", "product-difference", 0, NULL), "", "",
+            "product");
+
+    struct nvdp_config *config = support_config(p.ctx, "reuse", "file", out, "out", folder, NULL);
+    nvdp__autoresult struct nvdp_reuse_result reused = NVDP_RESULT(struct nvdp_reuse_result);
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};
+    nvdp__auto(nvdp__linear_input_release) struct nvdp__linear_input input = {0};
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *pairs = NULL;
+    float x[PAIRS * 16], outputs[PAIRS];
+    bool there[PAIRS];
+    double want[WIDTH][WIDTH] = {{0}};
+    size_t width = 0;
+    ok(nvdp_reuse(p.ctx, config, &reused));
+    ok(nvdp__linear_load(p.ctx, folder, &reader));
+    ok(nvdp__query_encoder(p.ctx, &reader.query, p.model, &encoder));
+    ok(nvdp_dataset_from_texts(p.ctx, nvdp_encoder_tokenizer(encoder), reader.query.max_length,
+                               PAIRS, first, second, &pairs));
+    ok(nvdp__query_embed(p.ctx, &reader.query, encoder, pairs, x, there));
+    ok(nvdp__linear_texts(&reader, encoder, p.input, "text", "other", NULL, &input));
+    ok(nvdp__linear_outputs(&reader, encoder, &input, outputs));
+    for (size_t r = 0; r < PAIRS; r++) {
+        double z[WIDTH] = {sqrt(.1)}, y = (double)reader.bias[0];
+        for (size_t i = 0; i < 16; i++) {
+            z[1 + i] = sqrt(.45) * (double)x[r * 16 + i];
+            y += (double)reader.weight[i] * (double)x[r * 16 + i];
+        }
+        z[WIDTH - 1] = sqrt(.45) * ((double)r / 2 - 1);
+        cr_expect_float_eq((double)outputs[r], 2 * (1 + y), 1e-4);
+        for (size_t i = 0; i < WIDTH; i++)
+            for (size_t j = 0; j < WIDTH; j++)
+                want[i][j] += z[i] * z[j];
+    }
+    const double *matrix = matrix_of(&p, out, &width);
+    cr_assert_eq(width, WIDTH);
+    for (size_t i = 0; i < WIDTH; i++) /* noise of standard deviation .04 at this epsilon */
+        for (size_t j = 0; j < WIDTH; j++)
+            cr_expect_float_eq(matrix[i * WIDTH + j], want[i][j], .2, "%zu %zu", i, j);
+
+    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *attack = NULL;
+    nvdp__autofree char *verdict = NULL;
+    config = support_config(p.ctx, "attack", "kind", "summary", "run", p.run, "shared", out, "data",
+                            p.input, "samples", "1000", "text-pair-column", "other", "label-column",
+                            "score", NULL);
+    ok(nvdp_attack(p.ctx, config, &attack));
+    ok(nvdp_attack_verdict(p.ctx, attack, &verdict));
+    cr_expect_str_eq(verdict, "");
 }
