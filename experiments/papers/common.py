@@ -208,13 +208,13 @@ class Study:
         self.save(name, {"arguments": arguments, "cpu": round(sum(os.times()[:4]) - start, 1), "values": values})
         return values
 
-    def embed(self, model, texts, path):
+    def embed(self, model, texts, path, precision="f32"):
         """Returns the unit vectors of the texts of a JSON Lines file, which the program embeds once, in a file at path."""
         import h5py
         import numpy as np
 
         if not os.path.exists(path):
-            self.run("encode", "--model", model, "--jsonl", texts, "--pool", "mean", "--max-length", 128, "--only-embeddings", "--out", path)
+            self.run("encode", "--model", model, "--jsonl", texts, "--pool", "mean", "--max-length", 128, "--only-embeddings", "--precision", precision, "--out", path)
         with h5py.File(path) as file:
             x = file["sentence_embedding"][:]
         return x / np.linalg.norm(x, axis=1, keepdims=True)

@@ -75,7 +75,7 @@ def embed(task, split, pairs, rows=0, encoder=None, column=0):
                 os.makedirs(study.options.out, exist_ok=True)
                 with open(path + ".jsonl", "w", encoding="utf-8") as file:
                     file.writelines(json.dumps({"text": text}) + "\n" for text in texts[start:start + PART])
-            parts.append(study.embed(encoder, path + ".jsonl", path + ".h5"))
+            parts.append(study.embed(encoder, path + ".jsonl", path + ".h5", "f32" if encoder == study.options.model else "bf16"))
         vectors.append(np.vstack(parts)[:rows])
     return joined(*vectors) if pairs else vectors[0], answers[:rows]
 
@@ -314,7 +314,7 @@ def sampled(name, make, epsilon):
         data, scores = make(), []
         path = data.path.replace("-rows.npz", "-samples-%g.h5" % epsilon)
         for _ in range(study.options.seeds):
-            study.run("export", "--vectors", data.path, "--center", data.center, "--certified-epsilon", epsilon, "--measure-texts", 0, "--no-ledger", "--overwrite", "--out", path)
+            study.run("export", "--vectors", data.path, "--center", data.center, "--certified-epsilon", epsilon, "--duplicates", "each", "--measure-texts", 0, "--no-ledger", "--overwrite", "--out", path)
             with h5py.File(path) as file:
                 clip = file.attrs["clip_sequence"]
                 z = file["z"][...].reshape(-1, file["z"].shape[-1]) * file.attrs["z_step"] / clip
@@ -456,7 +456,7 @@ def second(study):
         reduce = REDUCE.get(task, 0)
         made = [measured(task, epsilon, count, reduce, study.options.mpnet) for epsilon in (.25, 1)]
         rows.append([task, format(count, ",") if count else "all", *(mean(one["ridge"]) if one else one for one in made), mean(made[1]["none"]) if made[1] else made[1]])
-    return Table(scale="Accuracy, for STS-B Pearson's correlation, on the task's dev file; all-mpnet-base-v2, not fine-tuned; mean of %d draws of the noise. The center is that of 1,000 public rows." % study.options.seeds,
+    return Table(scale="Accuracy, for STS-B Pearson's correlation, on the task's dev file; all-mpnet-base-v2, not fine-tuned, products in bf16; mean of %d draws of the noise. The center is that of 1,000 public rows." % study.options.seeds,
                  header=["task", "rows", "epsilon 0.25", "epsilon 1", "no noise"], rows=rows,
                  verdict=verdict([rows[2][2]], lambda score: score >= .87, "SST-2 has at least .87 at epsilon .25.", "SST-2 has less than .87 at epsilon .25.", ("Yes", "No")))
 
