@@ -360,12 +360,15 @@ static nvdp_status make_by_type(struct nvdp__maker *m) {
     const json_t *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
     const char *type = json_string_value(json_object_get(model, "type"));
     if (type == NULL && json_is_array(json_object_get(model, "vocab"))) type = "Unigram";
-    for (size_t i = 0; type != NULL && i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(type, rows[i].type) == 0) return rows[i].make(m);
+    char all[256] = "";
+    struct nvdp__writer to = {all, sizeof all, 0};
+    const size_t count = sizeof rows / sizeof rows[0];
+    for (size_t i = 0; i < count; i++) {
+        if (type != NULL && strcmp(type, rows[i].type) == 0) return rows[i].make(m);
+        nvdp__append_item(&to, i, i + 1 == count, rows[i].type);
     }
-    return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
-                      "%s: 'model.type': expected WordPiece, BPE or Unigram, found %.100s",
-                      nvdp__path_of(m, NVDP__FILE_TOKENIZER), type != NULL ? type : "none");
+    return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: 'model.type': expected %s, found %.100s",
+                      nvdp__path_of(m, NVDP__FILE_TOKENIZER), all, type != NULL ? type : "none");
 }
 
 nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
