@@ -79,7 +79,7 @@ struct nvdp__block_cache {
     struct nvdp__tensor attended, attended_out; /* [Q,p] before and after the first LayerNorm */
     struct nvdp__tensor inner, activated;       /* [Q,inner] before and after the activation */
     struct nvdp__tensor sum, out;               /* [Q,p] before and after the second LayerNorm */
-    /* [R], [Q,heads] and scratch buffer of the attention */
+    /* [R] bias of each key; [Q,heads] log-sum-exp; scratch buffer of the attention */
     float *bias, *lse, *scratch;
     float *mean, *rstd, *out_mean, *out_rstd; /* [Q] statistics of the two LayerNorms */
     float *weight;                            /* [R] pi, for the weighted pool */

@@ -11,6 +11,7 @@
  *     gauss.c        the parts that all Gaussian mechanisms share
  *     nvib.c         the mechanism composed of these
  *
+ * The pseudo-counts of padding and of the prior belong to every mechanism with weights: mechanism/mechanism.c.
  * Sizes: T token rows, p dims, R sample rows, B texts. */
 #ifndef NVDP_NVIB_NVIB_H
 #define NVDP_NVIB_NVIB_H

@@ -55,7 +55,7 @@ struct nvdp__loss {
     int64_t first;
     size_t n;
     struct nvdp__memory memory; /* owner of the arrays */
-    /* [n] e^(k i h) sum_{j >= i} p_j e^(-k j h), and the same with k+1 */
+    /* [n] above[i] = e^(k i h) sum_{j >= i} p_j e^(-k j h), and weighted[i] with k+1 in place of k */
     double *above, *weighted;
 };
 nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,

@@ -222,7 +222,7 @@ static int read_accuracy(const json_t *scores, int *texts, double *accuracy, dou
                        "accuracy", "mean", accuracy, "majority", majority);
 }
 
-/* Reads a run of the sweep, or of base, whose opinion is read by its own classifier. */
+/* Reads the results of a run of the sweep, or of the run of base. The classifier of base predicts the opinion. */
 static int read_row(const char *directory, struct row *row) {
     json_t *result = load(directory, "result.json", true);
     json_t *sweep = load(directory, "sweep.json", false);

@@ -60,7 +60,7 @@ double nvdp_guess_attribute(double prior, double clip, int releases);
  * @param baseline b in (0, 1)
  * @param target   in [b, 1)
  * @param releases number of samples of the text, >= 1
- * @param dim      as in nvdp_guess_bound(); takes a second if it is not 0
+ * @param dim      as in nvdp_guess_bound(); the computation takes about a second if dim is not 0
  * @return C, in standard deviations of the noise, not above the exact value; NaN for an argument out of its range */
 double nvdp_guess_clip(double baseline, double target, int releases, size_t dim);
 

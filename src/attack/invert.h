@@ -222,7 +222,7 @@ double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, c
 /* Allocates for groups of this many texts, after nvdp__inverter_reserve(). */
 nvdp_status nvdp__judge_create(struct nvdp__judge *judge, size_t group);
 void nvdp__judge_release(struct nvdp__judge *judge);
-bool nvdp__judge_embeds(const struct nvdp__judge *judge); /* there is an encoder */
+bool nvdp__judge_embeds(const struct nvdp__judge *judge); /* true if there is an encoder */
 /* Improves `beam` candidates for each of n texts.  The scores of the candidates become ranks by cosine and agreement.
  * */
 nvdp_status nvdp__judge_search(struct nvdp__judge *judge, const struct nvdp__sight *sight,

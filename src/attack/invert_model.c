@@ -12,7 +12,7 @@
 enum {
     BATCH = 32,
     LENGTHS = 4, /* every fourth text also trains the guess of its length */
-    SPREAD = 8,  /* rows of a sample's only vector */
+    SPREAD = 8,  /* number of rows into which the only vector of a sample is spread */
     EPOCHS = 3,
     MIN_STEPS = 1000,
     CHECKS = 10,   /* number of comparisons of the weights on held-out texts */

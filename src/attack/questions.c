@@ -184,7 +184,7 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
                                  const struct nvdp__tokens *known, struct nvdp__masked_lm **out,
                                  struct nvdp__language *language) {
     nvdp__autoptr(nvdp__masked_lm_free) struct nvdp__masked_lm *made = NULL;
-    double without = 0; /* times of the tokens without a piece */
+    double without = 0; /* number of occurrences of tokens that have no word piece */
     NVDP_TRY(NVDP__NEW(attack->ctx, made, 1));
     made->ctx = attack->ctx;
     made->run = nvdp_model_tokenizer(attack->run.model);

@@ -87,7 +87,7 @@ struct nvdp__weight {
 struct nvdp__weight_files {
     struct nvdp_context *ctx;
     char *path;                      /* path of the file, or of the index of the shards */
-    struct nvdp__weights_part *part; /* in order of their names */
+    struct nvdp__weights_part *part; /* parts, ordered by name */
     size_t parts, part_capacity;
     struct nvdp__weight *tensor; /* [tensors] in the order of the files */
     size_t count, capacity;

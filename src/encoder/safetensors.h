@@ -43,7 +43,7 @@ struct nvdp__tensor_info {
     int rank;                             /* number of dimensions; 0: a scalar */
     size_t shape[NVDP__SAFETENSORS_RANK]; /* [rank] elements along each dimension */
     size_t count;                         /* total number of elements */
-    const void *data;                     /* in the mapped file; may be unaligned */
+    const void *data;                     /* address in the mapped file; may be unaligned */
 };
 
 /* An open file. */

@@ -128,12 +128,12 @@ struct nvdp__mechanism {
     /* Checks a configuration for an encoder and resolves "auto"; NULL if the mechanism has no options. */
     nvdp_status (*resolve)(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config);
-    /* Declares parameters; `bert` outlives the bottleneck. */
+    /* Declares the bottleneck's parameters; `bert` must live longer than the bottleneck. */
     nvdp_status (*create)(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                           const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self);
-    void (*release)(void *self); /* NULL is allowed */
-    /* Returns true if initialize() reads `hidden`; NULL if it does not, and receives no `hidden`. */
+    void (*release)(void *self); /* frees `self`, which may be NULL */
+    /* Returns true if initialize() reads `hidden`. NULL if initialize() of the mechanism never reads `hidden`. */
     bool (*wants_hidden)(const void *self);
     /* Sets the initial values of the bottleneck's parameters; NULL if there are none. hidden [rows, D] is a sample
      * of encoder outputs (tensor). */

@@ -78,7 +78,7 @@ struct nvdp__masker {
     const struct nvdp__piece_table *pieces;
     double share;
     bool whole_words;
-    /* for texts of up to `longest` tokens */
+    /* buffers for texts of up to `longest` tokens */
     size_t longest;
     int32_t *unit;        /* [longest] first token of each unit, which is a token or a word */
     unsigned char *drawn; /* [longest] true for a drawn token */

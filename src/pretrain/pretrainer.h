@@ -33,14 +33,14 @@ struct nvdp__pretrain_options {
     size_t vocab_size, alphabet;
     struct nvdp__private_words words; /* epsilon is 0 if the vocabulary is not private */
     bool cased;
-    size_t hidden, layers, heads, intermediate, max_positions; /* for a run without `init` */
-    enum nvdp__start start;                                    /* for a run without `init` */
+    size_t hidden, layers, heads, intermediate, max_positions; /* read only without `init` */
+    enum nvdp__start start;                                    /* read only without `init` */
     size_t freeze_layers;
     enum nvdp__objective objective;
     size_t length;
     double mask_prob;
     bool whole_word;
-    struct nvdp__sanitizer_options sanitizer; /* for an adaptive objective */
+    struct nvdp__sanitizer_options sanitizer; /* read only with an adaptive objective */
     uint64_t steps, stop_after;
     size_t batch;
     struct nvdp__dp_options dp;
@@ -132,7 +132,7 @@ struct nvdp__pretrainer {
     struct nvdp__examples examples;
     size_t order_capacity; /* capacity of job.order */
     struct nvdp__batcher batcher;
-    struct nvdp__privatizer privatizer; /* for an adaptive objective */
+    struct nvdp__privatizer privatizer; /* read only with an adaptive objective */
     struct nvdp__mlm_evaluator evaluator;
     struct nvdp__job job;
     struct nvdp__pretrain_sums sums; /* sums of the last step */

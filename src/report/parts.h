@@ -70,14 +70,14 @@ enum report_kind {
 /* The object that has the quantity. */
 enum report_source_of { REPORT_NOT_READ, REPORT_OF_PRIVACY, REPORT_OF_POSTERIOR };
 
-/* A quantity. Tables show it if some group has it. */
+/* A quantity. Tables show a quantity that some group has. */
 struct report_quantity_row {
     const char *name; /* name in files */
     enum report_kind kind;
     int better;       /* +1 if larger is better, -1 if smaller is better, 0 if not compared */
-    bool always;      /* tables show it in any case */
-    bool if_infinite; /* tables show it if some pair of texts is infinitely far apart */
-    bool log;         /* figures draw it on a logarithmic axis */
+    bool always;      /* true if tables show the quantity even without a value */
+    bool if_infinite; /* true if tables show the quantity when a pair has infinite divergence */
+    bool log;         /* true if figures draw the quantity on a logarithmic axis */
     enum report_source_of of;
     struct report_place place;
 };
@@ -91,9 +91,9 @@ struct report_epoch {
 struct report_measured {
     double order, delta, texts, releases;
     char split[32];
-    bool same_length;  /* adjacency */
-    bool given_length; /* privatized texts, whose lengths are public: pairs of equal length */
-    bool drawn;        /* mean and shares are estimates from drawn pairs */
+    bool same_length;  /* true if pairs are limited to texts of the same length */
+    bool given_length; /* true if text lengths are public, so pairs have equal lengths */
+    bool drawn;        /* true if mean and shares are estimates from drawn pairs */
     /* Texts compared with the text of bdp's largest epsilon; NaN if not measured. */
     double population;
 };
@@ -117,7 +117,7 @@ struct report_run {
     /* Mechanism that privatizes the run's texts, such as "santext"; NULL if there is none. */
     char *sanitizer;
     double eta;                /* noise of the mechanism; NaN without a mechanism */
-    double lambda_g, lambda_d; /* NaN if the method has none */
+    double lambda_g, lambda_d; /* weights of the two regularizers; NaN if the method has none */
     double clip_sequence;      /* C; NaN without a sequence clip */
     uint64_t seed;
     int64_t fold; /* fold of --folds, from 1; 0 without folds */
@@ -136,9 +136,9 @@ struct report_run {
     bool measured;
     struct report_candidate *candidate;
     size_t candidates, candidate_capacity;
-    size_t part, part_of; /* texts of an incomplete measurement; 0 if there is none, or unknown */
-    bool sanitized;       /* nvdp sanitize wrote the run's data */
-    bool insecure_seed;   /* the draws of nvdp sanitize came from a seed */
+    size_t part, part_of; /* measured texts and all texts; 0 if complete or unknown */
+    bool sanitized;       /* true if nvdp sanitize wrote the run's data */
+    bool insecure_seed;   /* true if a seed determined the draws of nvdp sanitize */
     bool own_texts; /* the vocabulary, or the sensitive words, were chosen by the private texts */
     struct report_measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens per bin of log10 alpha; all 0 if unknown */
@@ -159,8 +159,8 @@ struct report_note {
 struct report_stat {
     size_t n;
     double mean; /* +inf if any value is infinite; NaN if n is 0 */
-    double sd;   /* divisor n - 1; NaN if n < 2 or the mean is infinite */
-    double max;  /* NaN if n is 0 */
+    double sd;   /* standard deviation with divisor n - 1; NaN if n < 2 or the mean is infinite */
+    double max;  /* maximum; NaN if n is 0 */
 };
 
 struct report_task_rows {
@@ -210,7 +210,7 @@ struct report_analysis {
     /* From the root; task is NULL for another text or the vocabulary. */
     const char *mechanism, *task;
     double eta;  /* 0 if there is none */
-    char *label; /* texts and table: "sst2 dev, 29523 x 384"; for an attack, the model */
+    char *label; /* names texts and table, "sst2 dev, 29523 x 384", or the model of an attack */
 };
 
 struct report {
@@ -224,11 +224,11 @@ struct report {
     size_t tasks;
     struct report_family *family;
     size_t families;
-    struct report_group *group; /* by task and family, from the least private setting */
+    struct report_group *group; /* ordered by task and family, least private setting first */
     size_t groups;
     double *budget; /* [budgets], in nats */
     size_t budgets;
-    struct report_analysis *analysis; /* by kind, label, mechanism, eta */
+    struct report_analysis *analysis; /* ordered by kind, label, mechanism, eta */
     size_t analyses, analysis_capacity;
     char *figure_notice; /* why figures were not drawn; NULL if they were drawn or not requested */
 };
@@ -475,7 +475,7 @@ struct report_figure {
     const char *name; /* name of the figure's files */
     const char *title;
     const char *caption; /* one sentence */
-    int width, height;   /* in pixels */
+    int width, height;   /* size in pixels */
     bool empty;          /* no point is finite, so the figure is not drawn */
     char *script, *data; /* contents of NAME.gp and NAME.dat */
 };
@@ -560,7 +560,7 @@ struct report_spot {
     double x, y;
     double width;  /* pixels */
     int side;      /* 0 and 1 are right, 2 and 3 left; odd sides are above */
-    bool labelled; /* there is room beside the point */
+    bool labelled; /* true if the label has room beside the point */
 };
 /* Sets side and labelled. Earlier points have priority. O(count^2). */
 void report_place_labels(struct report_spot *spot, size_t count, const double size[2]);

@@ -205,7 +205,7 @@ nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
     silence_usual(options, run->variant);
-    if (run->sanitizer != NULL) { /* the sanitizer is a part of the method's name and setting */
+    if (run->sanitizer != NULL) { /* the method's name and setting include the sanitizer */
         json_object_del(run->variant, "token-noise");
         json_object_del(run->variant, "eta");
     }

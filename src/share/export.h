@@ -41,7 +41,7 @@ struct nvdp__export_options {
     struct {
         size_t samples;
         double epsilon;
-    } budget;       /* 0, 0 for the promise of the run */
+    } budget;       /* budget of each text; zeros for the budget that the run promises */
     int duplicates; /* read only if own_duplicates is set, which means that the caller gave it */
     bool own_duplicates;
     int unit;              /* unit that has a sample: text or person */
@@ -55,7 +55,7 @@ struct nvdp__export_options {
     int grid;
     bool insecure; /* draws the noise from the seed, which otherwise only chooses texts */
     uint64_t seed;
-    double order, delta; /* of the privacy summary */
+    double order, delta; /* order and delta of the privacy summary */
     size_t measure_texts;
     struct {
         double epsilon, delta;
@@ -66,7 +66,7 @@ struct nvdp__export_options {
             *range; /* column (NULL for "label"); names, "LOW,HIGH"; NULL without answers */
         size_t rows;
         bool dry_run;
-    } summary; /* of nvdp summarize */
+    } summary; /* options of nvdp summarize */
 };
 
 extern const struct nvdp__schema nvdp__export_schema;

@@ -85,7 +85,7 @@ struct nvdp__spent {
     double radius, word_radius;
     /* Mu if one word is replaced; infinite if one release proves nothing per word. */
     double word_mu;
-    uint64_t seen_before;           /* texts that occur in earlier records */
+    uint64_t seen_before;           /* number of texts that earlier records have */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the latest first */
     bool shared_before;             /* one of these files was published, as far as is known */
     /* The epsilons that are compared with the budgets.  They equal `epsilon`, but at the order of the budget's filter
@@ -166,7 +166,7 @@ nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t t
                                      size_t *alike);
 /* Sets the names of the next release.  The arrays of `names` must live until the ledger is closed. */
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names);
-/* Adds up each text's releases and the next record, `release` of the texts `text`, and sets the budget in force.  A
+/* Adds `release`, the next record, to the earlier releases of each text in `text`, and sets the budget in force.  A
  * samples budget of 0 means `promise` if no budget is given, else no limit.  An epsilon budget of 0 means the budget of
  * the previous record.  nvdp__keeps_promise() decides whether the promise is kept.  A given budget holds for all rows
  * of a text together.  The budget of a person stays in force until another budget is given.  NVDP_ERR_STATE if the

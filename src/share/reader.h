@@ -34,10 +34,10 @@ struct nvdp__reader {
     size_t max_rows, max_texts;
     bool training;
     int32_t *offset;    /* [texts + 1] of the batch */
-    size_t texts, rows; /* of the batch */
+    size_t texts, rows; /* numbers of texts and of rows in the batch */
     float *host;        /* [rows, p] staging memory for the device */
     float *z, *log_pi;
-    float *pooled; /* of the last forward pass */
+    float *pooled; /* pooled vectors of the last forward pass */
     float *logits, *d_logits, *d_pooled;
 };
 
@@ -65,7 +65,7 @@ void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, doub
 struct nvdp__reader_info {
     const char *task;
     const char *const *labels; /* [outputs] class names; NULL if unknown */
-    const char *model_id;      /* of the reader's file of embeddings */
+    const char *model_id;      /* model id in the file of embeddings that the reader reads */
     const char *statement;
 };
 /* Writes DIR/config.json (kind reader/1) and DIR/model.safetensors. */

@@ -94,7 +94,7 @@ struct nvdp_shared {
     float *label;                  /* [N], NaN for texts without a label; or NULL */
     int32_t *split;                /* [N] 0 train, 1 dev, 2 test; or NULL */
     int64_t *id;                   /* [N] or NULL */
-    struct nvdp__query_map *query; /* for searchers; NULL if the file has none */
+    struct nvdp__query_map *query; /* map of queries; NULL if there is none */
     double clip_sequence;          /* INFINITY if there is none, or none is stated */
 };
 
@@ -444,7 +444,7 @@ nvdp_status nvdp__key_write(struct nvdp_context *ctx, const char *path, mode_t m
 
 /* The secret key that signs.  Initialize the struct to zero, then read the key and finally wipe it. */
 struct nvdp__sign_key {
-    unsigned char *secret; /* in protected memory */
+    unsigned char *secret; /* the secret key, in protected memory */
     unsigned char open[NVDP__PUBLIC_KEY];
 };
 /* Reads a secret key.  NVDP_ERR_ARGUMENT if other users may read the file, or if it is in a run's folder;

@@ -53,7 +53,7 @@ struct nvdp__release_facts {
     double delta;                       /* delta of Bayesian differential privacy */
     double bound_order;                 /* order of the bound that a sequence clip proves */
     char created[32];                   /* ISO 8601, UTC */
-    struct nvdp__summary_facts *summary; /* of a summary; NULL if the file has samples of texts */
+    struct nvdp__summary_facts *summary; /* NULL if the file has samples of texts */
     const struct nvdp__query_map *query; /* map for searches; NULL if the method has none */
     struct nvdp_limits limits;           /* limits of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */

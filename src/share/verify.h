@@ -47,7 +47,7 @@ struct nvdp__verify {
     /* The facts that the attributes state. */
     struct nvdp__model_info info;
     struct nvdp__release_facts facts;
-    struct nvdp__summary_facts summary; /* of a summary */
+    struct nvdp__summary_facts summary; /* facts, if the file has a summary */
     struct nvdp__release_grids grids;
     char task[16];
 };

@@ -26,7 +26,7 @@ struct sweep_run_progress {
     char phase[24], unit[16]; /* "train", "step"; "" at first */
     uint64_t done, total;     /* units of the phase; total is 0 if unknown */
     double rate;              /* units per second; NaN if unknown */
-    double eta_seconds;       /* for the phase; NaN if unknown */
+    double eta_seconds;       /* expected time to the end of the phase; NaN if unknown */
     double seconds;           /* since the start of the run */
     /* Estimate for all steps at the current rate; NaN before the first step. */
     double training_seconds;
@@ -35,7 +35,7 @@ struct sweep_run_progress {
 /* A running run. Runs of this process's workers come first. */
 struct sweep_job {
     const char *run;
-    bool elsewhere; /* in another process, perhaps on another machine */
+    bool elsewhere; /* true if another process runs it, perhaps on another machine */
     struct sweep_run_progress progress;
 };
 
@@ -55,7 +55,7 @@ typedef void (*sweep_fn)(const struct sweep_state *state, void *user);
 struct sweep_config {
     const char *grid;  /* grid file; NULL for OUT/grid.json, the last used grid */
     const char *out;   /* directory of the sweep; several processes may share it */
-    const char *cache; /* as for nvdp train */
+    const char *cache; /* folder of the cache, as in nvdp train */
     /* Number of simultaneous runs; each run has a process and a share of the threads; 1. */
     int jobs;
     bool retry_failed; /* retry runs that had failed before this call */
@@ -135,7 +135,7 @@ struct sweep_run {
     /* The grid's path of the model if the path has {options}, else NULL. */
     char *model;
     json_t *varied;             /* options that the grid lists, other than lambda and seed */
-    struct nvdp_config *config; /* of nvdp_train, without out and cache */
+    struct nvdp_config *config; /* options of nvdp_train() without out and cache */
     char *task;
     bool private_;          /* the method has a posterior to measure and to share */
     size_t round, position; /* index of the run's seed; index of the run in the grid */
@@ -182,7 +182,7 @@ struct sweep_process {
     char host[256];
     char boot[64]; /* kernel's boot id and process id namespace; "" if unknown */
     int64_t pid;
-    int64_t started; /* in clock ticks after boot; distinguishes processes with a reused id */
+    int64_t started; /* start in clock ticks after boot; distinguishes processes with a reused id */
 };
 struct sweep_process sweep_process_self(void);
 

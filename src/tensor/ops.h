@@ -221,7 +221,7 @@ struct nvdp__embedding {
     float *word, *position, *type;
     /* [rows, dim] vectors that replace the rows of `word`; NULL if there are none */
     const float *given;
-    bool mixed;            /* true if they replace only the rows with a negative id */
+    bool mixed;            /* true if `given` replaces only the rows with a negative id */
     const int32_t *offset; /* [texts+1] first row of each text (per_example.h) */
 };
 /* Computes y[r] = word[ids[r]] + position[positions[r]] + type[types[r]]; the last term is omitted if there is no
@@ -269,8 +269,8 @@ struct nvdp__steps {
     size_t texts, rows;
     size_t count;   /* number of positions: tokens of the longest text */
     int32_t *first; /* [count+1] position t has the rows first[t]..first[t+1] */
-    int32_t *row;   /* [rows] row in the batch */
-    int32_t *place; /* [rows] the inverse of `row` */
+    int32_t *row;   /* [rows] row in the batch of each row of this order */
+    int32_t *place; /* [rows] row of this order of each row in the batch: row[place[i]] = i */
     /* [rows] row, in [2 rows, H], of the previous step in each direction; -1 if there is no previous step */
     int32_t *before[2];
     int32_t *next; /* [count+1] scratch buffer */

@@ -72,9 +72,9 @@ struct nvdp__columns {
 void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__columns *columns);
 
 enum nvdp__label_use {
-    NVDP__LABELS_REQUIRED, /* for training and scoring */
-    NVDP__LABELS_FOUND,    /* if the file has the column */
-    NVDP__LABELS_IGNORED,  /* for hidden test labels */
+    NVDP__LABELS_REQUIRED, /* labels are needed, for training and scoring */
+    NVDP__LABELS_FOUND,    /* labels are read if the file has the column */
+    NVDP__LABELS_IGNORED,  /* labels are not read, as in test sets with hidden labels */
     /* labels are not interpreted, but stored as `answer`; the column is required */
     NVDP__LABELS_AS_TEXT
 };

@@ -50,7 +50,7 @@ nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, 
 
 /* ---- rows of fields: tables in text files (table.c) ---- */
 
-enum { NVDP__LINE_LIMIT = 16 << 20 }; /* in bytes */
+enum { NVDP__LINE_LIMIT = 16 << 20 }; /* maximum length of a line in bytes */
 
 /* A list of names "a, b, ...", truncated when full. The caller sets the struct to zero. */
 struct nvdp__name_list {

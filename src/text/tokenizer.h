@@ -17,8 +17,8 @@
 /* One step; it never changes after its creation. */
 struct nvdp__change {
     const struct nvdp__change_row *row;
-    bool left, right; /* for Strip */
-    bool white_space; /* for Replace: true if the pattern is a run of white space */
+    bool left, right; /* Strip: true to remove white space at this end */
+    bool white_space; /* Replace: true if the pattern is a run of white space */
     /* for Replace: the pattern is a run of at least this many `pattern`; 0 if it is `pattern` itself */
     size_t least;
     char *pattern, *content; /* for Replace and Prepend */
@@ -108,9 +108,9 @@ struct nvdp__unigram_rules {
     int32_t unknown;
     /* true if pieces "<0x00>" to "<0xFF>", where they exist, replace unknown characters */
     bool byte_fallback;
-    bool at_white_space; /* for WhitespaceSplit */
-    bool marks_spaces;   /* for Metaspace: true if `mark` replaces spaces */
-    bool at_marks;       /* for Metaspace: true if a word begins at each mark */
+    bool at_white_space; /* WhitespaceSplit: true if words end at white space */
+    bool marks_spaces;   /* Metaspace: true if `mark` replaces spaces */
+    bool at_marks;       /* Metaspace: true if a word begins at each mark */
     enum nvdp__leading prefix;
     char mark[4]; /* UTF-8 */
     size_t mark_size;

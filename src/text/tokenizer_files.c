@@ -94,7 +94,7 @@ const struct nvdp__class nvdp__classes[] = {
      .wanted = "tokenizer.json"},
     {.name = NULL}};
 
-/* Finds the class of a name; if `types`, the class of a model_type. Returns NULL if there is none. */
+/* Finds the class with this name or, if `types`, with this model_type. Returns NULL if there is no such class. */
 static const struct nvdp__class *find(bool types, const char *name, size_t size) {
     for (const struct nvdp__class *c = nvdp__classes; size > 0 && c->name != NULL; c++) {
         for (const char *at = types ? c->types : c->names; (at = strchr(at, ' ')) != NULL; at++) {

@@ -426,7 +426,7 @@ static const json_t *table_of_json(const json_t *normalizer) {
 
 /* ---- SentencePiece ---- */
 
-/* A field of a message. */
+/* A field of a message in the wire format of Protocol Buffers. */
 struct field {
     uint64_t number, value; /* `value` is for varints and 32-bit numbers */
     const char *bytes;      /* NULL if the field is a number */

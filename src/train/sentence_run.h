@@ -57,17 +57,17 @@ nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_r
 struct nvdp__query_map {
     char encoder[64]; /* name of the encoder's folder */
     char sha256[65];  /* SHA-256 of the encoder's weights */
-    char pool[8];     /* mean or cls */
+    char pool[8];     /* pooling: mean or cls */
     /* Path of the file of public texts, or NULL; shared files do not state it. */
     char *texts;
     char texts_sha256[65]; /* SHA-256 of this file; shared files do not state it */
-    bool independent;      /* the public texts are declared independent, by an export or a file */
-    /* The caller gave vectors: the encoder is unknown, and the members above are empty. */
+    bool independent;      /* true if an export or a file declares the texts independent */
+    /* True if the caller gave vectors: the encoder is unknown, and the members above are empty. */
     bool vectors;
-    bool given_ids; /* the caller gave ids of the vectors, too */
+    bool given_ids; /* true if the caller also gave ids of the vectors */
     /* The caller's name of the encoder as a JSON string in ASCII, with its quotes (nvdp__source_text()); "" without one. */
     char source[256];
-    size_t max_length, empty; /* max. tokens of a text; tokens of an empty text */
+    size_t max_length, empty; /* max. tokens per text; tokens of the empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */
     float *decoder;           /* [D, p] G, for receivers; NULL if there is none */
