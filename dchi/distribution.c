@@ -357,8 +357,8 @@ void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t 
 
 /* Returns log sum from log P(y|x) = -eta/2 d(x, y) - log sum at an output y, which is x itself if x is protected.
  * For unprotected tokens, log p is added first. */
-static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
-                         const double *row) {
+static double log_weight_sum(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
+                             const double *row) {
     const int32_t x = of->token[i], y = i < of->protected ? x : of->token[0];
     double scratch[NVDP__ROW_WIDEST];
     const double d =
@@ -383,7 +383,8 @@ static nvdp_status sum_candidates(struct nvdp_context *ctx, const struct nvdp_dc
             const size_t length = nvdp__block_length(of->all, BLOCK, b);
             nvdp__dchi_rows(dchi, length, of->token + b * BLOCK, row);
             for (size_t i = 0; i < length; i++)
-                of->log_sum[b * BLOCK + i] = log_sum_of(dchi, of, b * BLOCK + i, row + i * count);
+                of->log_sum[b * BLOCK + i] =
+                    log_weight_sum(dchi, of, b * BLOCK + i, row + i * count);
         }
     }
     return NVDP_OK;

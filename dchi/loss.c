@@ -43,7 +43,7 @@ static double distance(const struct pair *of, size_t i) {
 }
 
 /* Returns both rows of position i; NULL for laplace. */
-static double *rows_of(const struct pair *of, size_t i) {
+static double *pair_rows(const struct pair *of, size_t i) {
     if (!nvdp__dchi_exact(of->dchi)) return NULL;
     double *rows = of->rows + (size_t)omp_get_thread_num() * 2 * of->dchi->vectors->count;
     const size_t at = of->position[i];
@@ -57,7 +57,7 @@ static double tilt(int t) {
 
 static void means(const struct pair *of, size_t i) {
     const size_t count = of->dchi->vectors->count, dim = of->dchi->vectors->dim;
-    const double *rows = rows_of(of, i), s = rows == NULL ? distance(of, i) : 0;
+    const double *rows = pair_rows(of, i), s = rows == NULL ? distance(of, i) : 0;
     double low = -s, high = s;
     for (size_t y = 0; y < count && rows != NULL; y++) {
         const double t = rows[y] - rows[count + y];
@@ -132,7 +132,7 @@ static nvdp_status grid_losses(const struct pair *of, double k, double step) {
     nvdp_status failed = NVDP_OK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
     for (size_t i = 0; i < of->n; i++) {
-        const double *rows = rows_of(of, i);
+        const double *rows = pair_rows(of, i);
         nvdp_status made = rows != NULL ? nvdp__loss_discrete(of->ctx, count, rows, rows + count, k,
                                                               step, cut, &of->part[i])
                                         : nvdp__loss_laplace(of->ctx, dim, distance(of, i), k, step,

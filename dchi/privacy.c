@@ -114,11 +114,11 @@ static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *o
 
 /* ---- the pairs of tokens at the same position ---- */
 
-static size_t first_of(const struct nvdp__token_texts *texts, size_t i) {
+static size_t first_token(const struct nvdp__token_texts *texts, size_t i) {
     return texts->first != NULL ? texts->first[i] : 0;
 }
 
-static size_t length_of(const struct nvdp__token_texts *texts, size_t i) {
+static size_t text_length(const struct nvdp__token_texts *texts, size_t i) {
     return texts->offset[i + 1] - texts->offset[i];
 }
 
@@ -136,7 +136,7 @@ static nvdp_status sort_texts(struct work *work) {
                           NVDP__ITEMS(work->group, n), NVDP__ITEMS(work->begin, n + 1),
                           NVDP__ITEMS(work->token, tokens)));
     for (size_t i = 0; i < n; i++)
-        shaped[i] = (struct shaped){length_of(texts, i), first_of(texts, i), i};
+        shaped[i] = (struct shaped){text_length(texts, i), first_token(texts, i), i};
     NVDP__SORT(shaped, n, NVDP__UP(struct shaped, length), NVDP__UP(struct shaped, first),
                NVDP__UP(struct shaped, text));
     for (size_t i = 0; i < n; i++)
@@ -151,7 +151,7 @@ static nvdp_status sort_texts(struct work *work) {
     return NVDP_OK;
 }
 
-static size_t slot_of(const struct table *table, struct token_pair pair) {
+static size_t pair_slot(const struct table *table, struct token_pair pair) {
     const uint64_t hash = (((uint64_t)pair.a << 32) | pair.b) * UINT64_C(0x9E3779B97F4A7C15);
     return (size_t)(hash >> 20) & (table->slots - 1);
 }
@@ -161,7 +161,7 @@ static nvdp_status grow(struct work *work) {
     struct table made = {.slots = table->slots == 0 ? 1024 : 2 * table->slots};
     NVDP_TRY(NVDP__NEW(work->ctx, made.slot, made.slots));
     for (size_t i = 0; i < work->pairs; i++) {
-        size_t at = slot_of(&made, work->pair[i]);
+        size_t at = pair_slot(&made, work->pair[i]);
         while (made.slot[at] != 0)
             at = (at + 1) & (made.slots - 1);
         made.slot[at] = (uint32_t)i + 1;
@@ -171,10 +171,10 @@ static nvdp_status grow(struct work *work) {
     return NVDP_OK;
 }
 
-static nvdp_status number_of(struct work *work, struct token_pair pair, uint32_t *number) {
+static nvdp_status number_pair(struct work *work, struct token_pair pair, uint32_t *number) {
     struct table *table = &work->table;
     if (table->slot == NULL || 2 * (work->pairs + 1) > table->slots) NVDP_TRY(grow(work));
-    size_t at = slot_of(table, pair);
+    size_t at = pair_slot(table, pair);
     for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
         const struct token_pair *known = &work->pair[table->slot[at] - 1];
         if (known->a == pair.a && known->b == pair.b) break;
@@ -204,7 +204,7 @@ static nvdp_status list_pairs(struct work *work) {
                                                 sizeof *work->token, nvdp__by_int32) -
                        work->token);
     for (size_t i = 0; i < n; i++)
-        entries += (work->group[i] - i - 1) * length_of(texts, work->by_shape[i]);
+        entries += (work->group[i] - i - 1) * text_length(texts, work->by_shape[i]);
     NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->entry, entries)));
     entries = 0;
     for (size_t i = 0; i < n; i++) {
@@ -212,15 +212,15 @@ static nvdp_status list_pairs(struct work *work) {
         work->begin[i] = entries;
         for (size_t j = i + 1; j < work->group[i]; j++) {
             const uint32_t *b = token_index + texts->offset[work->by_shape[j]];
-            for (size_t k = 0; k < length_of(texts, work->by_shape[i]); k++) {
+            for (size_t k = 0; k < text_length(texts, work->by_shape[i]); k++) {
                 uint32_t *entry = &work->entry[entries++];
                 const bool reversed = a[k] > b[k];
                 *entry = UINT32_MAX;
                 if (a[k] == b[k]) continue;
-                NVDP_TRY(number_of(work,
-                                   reversed ? (struct token_pair){b[k], a[k]}
-                                            : (struct token_pair){a[k], b[k]},
-                                   entry));
+                NVDP_TRY(number_pair(work,
+                                     reversed ? (struct token_pair){b[k], a[k]}
+                                              : (struct token_pair){a[k], b[k]},
+                                     entry));
                 *entry = 2 * *entry + reversed;
             }
         }
@@ -478,7 +478,7 @@ static nvdp_status fill(void *of, double order, double *matrix) {
 #pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(work->ctx))
     for (size_t i = 0; i < n; i++) {
         const uint32_t *entry = work->entry + work->begin[i];
-        const size_t text = work->by_shape[i], length = length_of(work->texts, text);
+        const size_t text = work->by_shape[i], length = text_length(work->texts, text);
         for (size_t j = i + 1; j < work->group[i]; j++) {
             const size_t other = work->by_shape[j];
             double forward = 0, backward = 0;
@@ -501,7 +501,7 @@ static void release(struct work *work) {
 }
 
 /* Returns an upper bound of eta/2 times the distance of two vectors. */
-static double reach_of(const struct nvdp_dchi *dchi) {
+static double largest_distance(const struct nvdp_dchi *dchi) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     double largest = 0, scratch[NVDP__ROW_WIDEST];
     for (size_t x = 0; x < vectors->count; x++) {
@@ -516,7 +516,7 @@ static double reach_of(const struct nvdp_dchi *dchi) {
 
 static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options *options) {
     const bool random = nvdp__dchi_uniform(work->dchi);
-    NVDP_TRY(plan(work, options, random ? 0 : reach_of(work->dchi)));
+    NVDP_TRY(plan(work, options, random ? 0 : largest_distance(work->dchi)));
     NVDP_TRY(sort_texts(work));
     const nvdp_status listed = list_pairs(work);
     free(work->table.slot);
@@ -539,7 +539,7 @@ struct candidate {
 static nvdp_status exact_epsilon(struct work *work, int releases, double delta, size_t p, size_t q,
                                  struct nvdp_interval *out) {
     const struct nvdp__token_texts *texts = work->texts;
-    const size_t length = length_of(texts, p);
+    const size_t length = text_length(texts, p);
     nvdp__autofree int32_t *a = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, a, 2 * (size_t)releases * length));
     int32_t *b = a + (size_t)releases * length;
@@ -556,7 +556,7 @@ static bool same_output(const struct work *work, size_t p, size_t q) {
     const struct nvdp__token_texts *texts = work->texts;
     return nvdp__dchi_uniform(work->dchi) ||
            memcmp(texts->tokens + texts->offset[p], texts->tokens + texts->offset[q],
-                  length_of(texts, p) * sizeof *texts->tokens) == 0;
+                  text_length(texts, p) * sizeof *texts->tokens) == 0;
 }
 
 /* Finds the largest exact epsilon. The conversion of a divergence is an upper bound of the exact epsilon, also if
@@ -600,11 +600,11 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                const struct nvdp__token_texts *texts) {
     for (size_t i = 0; i < texts->texts; i++)
-        if (first_of(texts, i) > length_of(texts, i))
+        if (first_token(texts, i) > text_length(texts, i))
             return nvdp__fail(
                 ctx, NVDP_ERR_ARGUMENT,
                 "pairs: text %zu: expected at most %zu tokens in its first part, found %zu", i,
-                length_of(texts, i), first_of(texts, i));
+                text_length(texts, i), first_token(texts, i));
     return nvdp__dchi_check(ctx, dchi, texts->offset[texts->texts], texts->tokens);
 }
 

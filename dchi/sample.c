@@ -379,9 +379,9 @@ static void make_proposals(const struct nvdp_dchi *dchi, int threads, struct spa
 }
 
 /* Returns the weights of a span: the stored weights, or weights recomputed into of->weight. */
-static const nvdp__bf16 *weights_of(const struct nvdp_dchi *dchi, int32_t x,
-                                    const struct nvdp__proposal *from, size_t span,
-                                    struct span *of) {
+static const nvdp__bf16 *span_weights(const struct nvdp_dchi *dchi, int32_t x,
+                                      const struct nvdp__proposal *from, size_t span,
+                                      struct span *of) {
     float z[NVDP__ROW_WIDEST];
     if (from->weight != NULL) return from->weight + span * SPAN;
     nvdp__vectors_center_row(dchi->vectors, (size_t)x, z);
@@ -404,7 +404,7 @@ static size_t propose(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp
         *(from->sum[middle] <= left ? &low : &high) = middle;
     }
     left -= from->sum[low];
-    const nvdp__bf16 *weights = weights_of(dchi, x, from, low, of);
+    const nvdp__bf16 *weights = span_weights(dchi, x, from, low, of);
     for (size_t i = 0; i < span_length(dchi->vectors, low); i++) {
         if (weights[i] == 0) continue;
         found = low * SPAN + i; /* the last token if rounding leaves a remainder */

@@ -252,8 +252,8 @@ static void choose_queries(const struct nvdp__sealed_block *block,
 }
 
 /* Returns views of the cache for the attention over this sample. */
-static struct nvdp__attention attention_of(const struct nvdp__sealed_block *block,
-                                           const struct nvdp__sample *sample) {
+static struct nvdp__attention make_attention(const struct nvdp__sealed_block *block,
+                                             const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
     size_t head_dim = block->dim / block->heads;
     return (struct nvdp__attention){
@@ -272,9 +272,9 @@ static struct nvdp__attention attention_of(const struct nvdp__sealed_block *bloc
     };
 }
 
-static struct nvdp__norm norm_of(const struct nvdp__sealed_block *block,
-                                 const struct nvdp__params *params, const struct nvdp__dense *norm,
-                                 float *mean, float *rstd) {
+static struct nvdp__norm make_norm(const struct nvdp__sealed_block *block,
+                                   const struct nvdp__params *params,
+                                   const struct nvdp__dense *norm, float *mean, float *rstd) {
     struct nvdp__norm made = nvdp__dense_norm(params, norm, block->eps, mean, rstd);
     made.offset = block->cache->q_offset;
     return made;
@@ -305,10 +305,10 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
     dense(dev, params, &block->key, z, c->key);
     dense(dev, params, &block->value, z, c->value);
     nvdp__denoise_bias(dev, sample->rows, p, p / block->heads, sample->log_pi, sample->z, c->bias);
-    struct nvdp__attention att = attention_of(block, sample);
+    struct nvdp__attention att = make_attention(block, sample);
     nvdp__attend_forward(dev, &att);
 
-    struct nvdp__norm norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
+    struct nvdp__norm norm = make_norm(block, params, &block->attention_norm, c->mean, c->rstd);
     struct nvdp__tensor y = nvdp__with_rows(c->attended_out, q);
     dense(dev, params, &block->attention_output, att.out, c->attended);
     struct nvdp__tensor attended = nvdp__with_rows(c->attended, q), none = NVDP__NO_TENSOR;
@@ -318,7 +318,7 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
     nvdp__activation_forward(dev, nvdp__act_of(block->act), nvdp__with_rows(c->inner, q),
                              nvdp__with_rows(c->activated, q));
     dense(dev, params, &block->output, nvdp__with_rows(c->activated, q), c->sum);
-    norm = norm_of(block, params, &block->output_norm, c->out_mean, c->out_rstd);
+    norm = make_norm(block, params, &block->output_norm, c->out_mean, c->out_rstd);
     struct nvdp__tensor sum = nvdp__with_rows(c->sum, q);
     nvdp__norm_forward(dev, &norm, sum, y, sum, nvdp__with_rows(c->out, q), NVDP__NO_TENSOR);
 
@@ -379,7 +379,8 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
         nvdp__pool_backward(dev, sample->texts, p, c->q_offset, weighted ? c->weight : NULL,
                             c->out.data, d_pooled, d.data, weighted ? c->d_weight : NULL);
 
-    struct nvdp__norm norm = norm_of(block, params, &block->output_norm, c->out_mean, c->out_rstd);
+    struct nvdp__norm norm =
+        make_norm(block, params, &block->output_norm, c->out_mean, c->out_rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->sum, q), d, NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->output, c->q_offset, nvdp__with_rows(c->activated, q), d,
                    d_wide, false);
@@ -388,13 +389,13 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
     dense_backward(dev, params, &block->intermediate, c->q_offset,
                    nvdp__with_rows(c->attended_out, q), d_wide, d,
                    true); /* d already contains the gradient of the residual */
-    norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
+    norm = make_norm(block, params, &block->attention_norm, c->mean, c->rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->attended, q), d, NVDP__NO_TENSOR);
     if (block->residual) nvdp__copy(dev, q * p, d.data, c->d_residual.data);
     dense_backward(dev, params, &block->attention_output, c->q_offset,
                    nvdp__with_rows(c->context, q), d, c->d_other, false);
 
-    struct nvdp__attention att = attention_of(block, sample);
+    struct nvdp__attention att = make_attention(block, sample);
     struct nvdp__tensor z = nvdp__f32(sample->rows, p, sample->z);
     struct nvdp__tensor d_z = nvdp__f32(sample->rows, p, dz);
     const struct nvdp__attention_gradient gradient = {

@@ -71,8 +71,8 @@ static nvdp_status fill_rows(struct nvdp_context *ctx, const struct nvdp__form *
 }
 
 /* Returns the sample of the rows of a batch; log_pi is NULL if there are no weights. */
-static struct nvdp__sample sample_of(const struct nvdp__sample_rows *layout, size_t dim,
-                                     const float *z, const float *log_pi) {
+static struct nvdp__sample make_sample(const struct nvdp__sample_rows *layout, size_t dim,
+                                       const float *z, const float *log_pi) {
     return (struct nvdp__sample){.texts = layout->texts,
                                  .rows = layout->rows,
                                  .dim = dim,
@@ -117,7 +117,7 @@ bool nvdp__gauss_wants_hidden(const void *self) {
 struct nvdp__view nvdp__gauss_view(const void *self) {
     const struct nvdp__gauss *g = self;
     return (struct nvdp__view){g->dim, g->form, &g->posterior,
-                               sample_of(&g->rows, g->dim, g->z, g->log_pi)};
+                               make_sample(&g->rows, g->dim, g->z, g->log_pi)};
 }
 
 size_t nvdp__gauss_replaced(const void *self) {

@@ -44,7 +44,7 @@ static void gauss_row(struct nvdp__stream *stream, const float *given, size_t di
 }
 
 /* Returns the index of the text to which a row belongs. */
-static size_t text_of(size_t texts, const int32_t *offset, size_t row) {
+static size_t row_text(size_t texts, const int32_t *offset, size_t row) {
     size_t low = 0;
     size_t high = texts;
     while (high - low > 1) {
@@ -68,7 +68,7 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw 
         const float *given = draw->eps != NULL ? draw->eps + r * dim : NULL;
         struct nvdp__stream stream = {0};
         if (given == NULL) {
-            size_t b = text_of(layout->texts, layout->offset, r);
+            size_t b = row_text(layout->texts, layout->offset, r);
             stream = nvdp__stream_open(&draw->noise, draw->gauss, draw->epoch, layout->key[b]);
             nvdp__stream_seek(&stream, (uint32_t)((r - (size_t)layout->offset[b]) * blocks));
         }

@@ -122,7 +122,7 @@ static size_t tiles_a_round(const struct nvdp_posteriors *set, int threads) {
 }
 
 /* Returns tile t of the upper triangle of across x across tiles, counted row by row. */
-static struct tile tile_of(size_t texts, size_t across, size_t t) {
+static struct tile make_tile(size_t texts, size_t across, size_t t) {
     size_t row = 0;
     while (t >= across - row) {
         t -= across - row;
@@ -154,7 +154,7 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs
         NVDP_TRY(nvdp__pairs_go_on(&meter, first, tiles, "tiles"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t t = first; t < end; t++) {
-            struct tile tile = tile_of(set->texts, across, t);
+            struct tile tile = make_tile(set->texts, across, t);
             tile_run(pairs, &normal, &plan, &tile, matrix);
         }
         double done = total * ((double)end / (double)tiles);

@@ -35,7 +35,7 @@ static double row_radius(const struct nvdp_limits *limits) {
 
 /* Returns C: the largest norm of the vector to which noise is added, in standard deviations of
  * the noise. Infinite if no clip bounds the norm. */
-static double radius_of(const struct nvdp_limits *limits) {
+static double clip_radius(const struct nvdp_limits *limits) {
     const double rows = (double)limits->rows, kappa = limits->kappa;
     const double norm = fmin(limits->clip_mu * FLOAT_MARGIN * sqrt(rows), limits->clip_sequence);
     return norm * sqrt(kappa) / exp(limits->logvar_min / 2);
@@ -105,7 +105,7 @@ static void check_noise(struct checks *to) {
 }
 
 static void check_radius(struct checks *to) {
-    const double radius = radius_of(to->limits);
+    const double radius = clip_radius(to->limits);
     const bool holds = isfinite(radius);
     check(to, holds, "the norm of all means of a text together is bounded", NVDP__NEED_RADIUS,
           holds ? "at most %s, in standard deviations of the noise" : "no bound",
@@ -170,7 +170,7 @@ static struct at_order divergence(const struct nvdp_limits *limits, enum nvdp_th
                        ? (double)limits->rows * limits->kappa *
                              nvdp__worst_gaussian(order, limits->dim, row_radius(limits),
                                                   variance[0], variance[1])
-                       : nvdp_renyi_sequence_bound(order, radius_of(limits));
+                       : nvdp_renyi_sequence_bound(order, clip_radius(limits));
     if (limits->weights)
         made.weights = nvdp__worst_dirichlet(order, limits->rows, limits->prior_alpha, alpha[0],
                                              alpha[1], limits->kappa, &made.found);
@@ -246,7 +246,7 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                   const struct at_order at[ORDERS], struct nvdp_certificate *to) {
     struct at_order best = {.order = NAN, .vectors = NAN, .weights = NAN, .found = NAN};
     const bool exact = theorem == NVDP_THEOREM_SEQUENCE;
-    const double radius = theorem != NVDP_THEOREM_CLIP_SET ? radius_of(limits) : NAN;
+    const double radius = theorem != NVDP_THEOREM_CLIP_SET ? clip_radius(limits) : NAN;
     const double mu = exact ? 2 * radius * sqrt(to->releases) : NAN;
     const double up = mu * (1 + 8 * DBL_EPSILON); /* rounds mu up */
     if (!exact) best = best_order(limits, theorem, at, to->releases, to->delta);
@@ -331,7 +331,7 @@ static void bound_guesses(const struct nvdp_limits *limits, const struct at_orde
  * variance 1. */
 static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
     const struct nvdp__word_clip clip = {
-        .word = limits->clip_word, .text = radius_of(limits), .window = limits->word_window};
+        .word = limits->clip_word, .text = clip_radius(limits), .window = limits->word_window};
     struct nvdp_word_claim *word = &to->word;
     const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0 && limits->kappa == 1;
     *word = (struct nvdp_word_claim){.clip = NAN,

@@ -101,7 +101,7 @@ static double mills_rest(double x) {
  * for large mu a difference, with 1 - Phi(a) for the first term if a is not far in the tail; for
  * small mu the integral of -m' (Gauss & Legendre, five points). Below a = -40, delta is 1 up to
  * 1e-340. */
-static double log_gdp_of(double mu, double a) {
+static double log_gdp_at(double mu, double a) {
     static const double node[] = {0, 0.53846931010568309, 0.90617984593866399};
     static const double weight[] = {0.56888888888888889, 0.47862867049936647, 0.23692688505618909};
     const double scale = -a * a / 2 - log(2 * M_PI) / 2;
@@ -125,7 +125,7 @@ static double log_gdp_of(double mu, double a) {
 
 /* eps - mu^2/2 is rounded only once, because for large mu the difference is small compared with eps and with mu^2/2. */
 static double log_gdp(double mu, double epsilon) {
-    return log_gdp_of(mu, fma(-mu / 2, mu, epsilon) / mu);
+    return log_gdp_at(mu, fma(-mu / 2, mu, epsilon) / mu);
 }
 
 double nvdp_gdp_delta(double mu, double epsilon) {
@@ -174,7 +174,7 @@ double nvdp_gdp_epsilon(double mu, double delta) {
     while (high - low > 1e-14 * (large ? 1 : high)) {
         const double middle = (low + high) / 2;
         if (middle <= low || middle >= high) break;
-        const double here = large ? log_gdp_of(mu, middle) : log_gdp(mu, middle);
+        const double here = large ? log_gdp_at(mu, middle) : log_gdp(mu, middle);
         *(here > target ? &low : &high) = middle;
     }
     return large ? mu * (mu / 2 + high) * (1 + 1e-15) : high;

@@ -428,7 +428,7 @@ static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     return NVDP_OK;
 }
 
-static struct nvdp_exact_point point_of(double epsilon, const struct values *v) {
+static struct nvdp_exact_point make_point(double epsilon, const struct values *v) {
     const double side = exp(fmin(v->side, 0)), positive = exp(fmin(v->positive, 0));
     return (struct nvdp_exact_point){.epsilon = epsilon,
                                      .delta = v->right ? side : 1 - side,
@@ -472,7 +472,7 @@ static nvdp_status point_at(struct nvdp_context *ctx, struct nvdp_exact *e, doub
         return NVDP_OK;
     }
     NVDP_TRY(values_at(ctx, e, epsilon, last, shared, &v));
-    *out = point_of(epsilon, &v);
+    *out = make_point(epsilon, &v);
     return NVDP_OK;
 }
 
@@ -541,7 +541,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
     for (int i = 0; i < MAX_STEPS; i++) {
         struct values v;
         NVDP_TRY(values_at(ctx, e, at, at, NULL, &v));
-        *out = point_of(at, &v);
+        *out = make_point(at, &v);
         const double g = (positives ? v.fpr : out->log_delta) - target;
         /* Newton's step for log delta: d log delta / d eps = -e^eps fpr / delta. For fpr, only values are known. */
         double next = at + g * exp(out->log_delta - v.weighed);

@@ -25,8 +25,8 @@ struct ranges {
 
 /* Returns the numbers of a text in component `row`: [dim], for ALPHA [1]. Returns NULL after the last token, where
  * padding has `constant`. */
-static const double *row_of(const struct nvdp__pairs *pairs, enum kind kind, size_t text,
-                            size_t row, double *constant) {
+static const double *pair_row(const struct nvdp__pairs *pairs, enum kind kind, size_t text,
+                              size_t row, double *constant) {
     const struct nvdp_posteriors *set = pairs->set;
     const double *from[] = {set->mu, set->logvar, pairs->var, set->alpha};
     const double padding[] = {0, 0, 1, set->pad_alpha};
@@ -59,7 +59,7 @@ static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
             }
             for (size_t i = 0; i < group->n; i++) {
                 double constant;
-                const double *from = row_of(pairs, kind, group->text[i], row, &constant);
+                const double *from = pair_row(pairs, kind, group->text[i], row, &constant);
                 for (size_t k = 0; k < width; k++) {
                     double value = from != NULL ? from[k] : constant;
                     span[k].low = value < span[k].low ? value : span[k].low;
@@ -79,7 +79,7 @@ static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__adja
                         enum kind kind, size_t row, size_t k, double value) {
     for (size_t i = 0;; i++) {
         double constant;
-        const double *from = row_of(pairs, kind, group->text[i], row, &constant);
+        const double *from = pair_row(pairs, kind, group->text[i], row, &constant);
         if ((from != NULL ? from[k] : constant) == value) return group->text[i];
     }
 }
@@ -502,7 +502,7 @@ static nvdp_status all_rows(struct search *search, bool probe) {
     return NVDP_OK;
 }
 
-static size_t place_of(const struct nvdp__adjacent_texts *group, size_t text) {
+static size_t text_place(const struct nvdp__adjacent_texts *group, size_t text) {
     size_t i = 0;
     while (group->text[i] != text) {
         i++;
@@ -516,9 +516,9 @@ static void climb(struct search *search) {
     double before = -1;
     for (int turn = 0; turn < TURNS && search->best.value > before; turn++) {
         before = search->best.value;
-        size_t q = place_of(search->group, search->best.q);
+        size_t q = text_place(search->group, search->best.q);
         search_row(search, q, true, search->scratch, &search->best);
-        size_t p = place_of(search->group, search->best.p);
+        size_t p = text_place(search->group, search->best.p);
         search_row(search, p, false, search->scratch, &search->best);
     }
 }
