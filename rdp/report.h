@@ -26,7 +26,7 @@ enum nvdp__need {
 /* The remedies come from the caller, who knows the options of training and the commands. The measurements know
  * neither. */
 struct nvdp__remedies {
-    /* Writes the options that would meet the need. */
+    /* Writes the options of training with which a certificate gets what it needs. */
     void (*need)(enum nvdp__need need, char *out, size_t size);
     /* Prints what removes infinite divergences; `exact` is true if the report also has the exact loss. */
     void (*infinite)(const struct nvdp_infinite_summary *from, bool exact, FILE *to);

@@ -64,7 +64,7 @@ static nvdp_status reserve(struct reader *r) {
     const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
     r->draws = nvdp__max(1, nvdp__min(MAX_DRAWS, samples / known));
     const size_t before = (r->draws - 1) * trained(r);
-    double *all_x, *all_y; /* first the further samples of the training texts, then x and y */
+    double *all_x, *all_y; /* further samples of the training texts, followed by x (or y) */
     NVDP_TRY(NVDP__ATTACK_ARRAYS(
         a, NVDP__ITEMS(all_y, (before + known) * r->outputs),
         NVDP__ITEMS(all_x, (before + known) * r->width), NVDP__ITEMS(r->p, known * r->outputs),
