@@ -608,7 +608,7 @@ const struct nvdp_result_table nvdp__result_linkage = {
         LINKAGE(ten_bound, NULL, -1, "proven bound of ten"),
         {"labeled", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "the same with labels; absent if the texts have none", .of = &labeled_table,
          .present = has_labels, NVDP_RESULT_AT(struct nvdp_linkage, labeled)},
-        LINKAGE(named, NULL, -1, "larger share of first and labeled.first"),
+        LINKAGE(named, NULL, -1, "the larger one of the shares first and labeled.first"),
         INTERVAL(struct nvdp_linkage, named),
         {0}}};
 /* clang-format on */

@@ -237,7 +237,7 @@ class PrivateEncoder:
             sentence-transformers quantizes; the ranges of "int8" are those of the returned rows.
         prompt: refused unless empty: the ledger would count a text with a prompt as another text, with a budget of its own.
         budget_samples: samples per text that this call allows in all, counted over all releases; 0: as the run promised.
-        duplicates: what to do about a text that stands in several rows of the call, as `nvdp export --duplicates`.
+        duplicates: what to do about a text that occurs in several rows of the call, as `nvdp export --duplicates`.
         """
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")

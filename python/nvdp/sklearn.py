@@ -43,7 +43,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     same_release: True: a later transform of the same sequence of texts, as a whole and in its order, returns the samples of the first one and
         spends nothing, so that predict(X) and score(X) of a pipeline agree. A single text is never looked up: equal rows would share a sample.
         Copies of this object (pickle, joblib) keep these samples, and keyed digests of the sequences.
-    duplicates: what transform does about a text that stands in several rows, as `nvdp export --duplicates`.
+    duplicates: what transform does about a text that occurs in several rows, as `nvdp export --duplicates`.
     pooling: None: all vectors of a sample; "mean": their mean by their weights.
     keep_texts: False: no text outlives fit, in no file and no cache, only keyed digests in the run; "dev": the texts held out, for
         measures with `run_`; True: all.

@@ -420,7 +420,7 @@ static const struct nvdp_result_table pair_table = {
              .label = "text Q"),
         PAIR(word, NULL, NVDP_SCOPE_PAIR, 0, "word of P that Q has another word for, from 1",
              .label = "word", NVDP_RESULT_IF(struct nvdp__pair_attack, word)),
-        {NAMED("changed", NVDP_RESULT_COUNT, changed[0], 0, "adjacent words that differ, of P and of Q"),
+        {NAMED("changed", NVDP_RESULT_COUNT, changed[0], 0, "number of adjacent words that differ, in P and in Q"),
          .array = 2, .present = has_words},
         {.name = "apart", .type = NVDP_RESULT_REAL, .unit = "words", .scope = NVDP_SCOPE_PAIR,
          .help = "the larger of these two numbers", .label = "words", .real = words_apart, .present = has_words},

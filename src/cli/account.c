@@ -182,7 +182,7 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_account = {
     .name = "account",
-    .summary = "compute the privacy cost of training with DP-SGD",
+    .summary = "compute the epsilon of training with DP-SGD, or the noise that an epsilon needs",
     .args = "[RUN]",
     .description =
         "Computes the epsilon of DP-SGD with Poisson-sampled batches, by privacy loss "

@@ -94,8 +94,9 @@ const struct cli_command cli_command_attack = {
         "for canaries that a coin flip included, also a lower bound on epsilon next to the "
         "accountant's guarantee (docs/dp-bert.md, Memorization). --kind pair: distinguishes two "
         "texts of a run by the likelihood ratio of their samples; this shows at most the exact "
-        "epsilon, which is at most the certified one. --kind reidentify: names the text of a "
-        "sample among all texts, by likelihood. --kind membership: whether a text is in a shared "
+        "epsilon, which is at most the certified one. --kind reidentify: finds, for each "
+        "sample, the text from which it was drawn, by likelihood. --kind membership: whether a "
+        "text is in a shared "
         "file, or in the training set. The other kinds: what an attacker who has public texts to "
         "learn from reads from samples (docs/attacks.md). "
         "The exit status is 1 if an attack shows more than is guaranteed.",

@@ -450,9 +450,9 @@ static json_t *rows_json(const struct nvdp_verification *found) {
 }
 
 static void print_rows(const struct nvdp_verification *found) {
-    puts("\nIf a text, or a person, stands in several rows of the file, the rows add up. The right "
-         "one of 2 or 100 equally\nlikely texts or persons is then named with at most this "
-         "probability:\n");
+    puts("\nIf several rows of the file are of one text, or of one person, the rows add up. An "
+         "attacker then picks the right\none of 2 or 100 equally likely texts or persons with at "
+         "most this probability:\n");
     printf("  %-28s %12s %22s %22s\n", "rows of one text or person", "epsilon", "one of 2, at most",
            "one of 100, at most");
     for (size_t i = 0; i < ROW_COUNTS; i++) {

@@ -162,9 +162,9 @@ static const struct nvdp_option options[] = {
     {"analyse", NVDP_OPTION_CHOICE, "A",
      "analyze the mechanism and write no texts, for the tokens of --text or --task: geometry "
      "(distances to the k-th neighbor), deniability (N_w, S_w, S*_y and entropies; 1000 draws of "
-     "1000 tokens), inversion (how often an attacker names the token, by the nearest neighbor and "
-     "by the optimal guess), mask-inference (how often a masked language model names it from its "
-     "context), replacements (the most frequent outputs of each token)",
+     "1000 tokens), inversion (how often an attacker guesses the token, by the nearest neighbor "
+     "and by the optimal guess), mask-inference (how often a masked language model guesses the "
+     "token from its context), replacements (the most frequent outputs of each token)",
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses,
      .group = "Analyses:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_TEXT, "NAME",

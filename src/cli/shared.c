@@ -69,9 +69,9 @@ const struct cli_command cli_command_export = {
         "file to give away. Without --publish-measured nothing else in the file is derived from "
         "the content of the texts; their number, order, row numbers and splits are public. Prints "
         "what the file reveals. The run's ledger counts the samples of each text; a second export "
-        "of a text is refused unless --budget-samples allows it. So are texts that stand several "
-        "times and together exceed what the run was certified for, unless --duplicates each allows "
-        "them. Refusals, warnings and this output are for the owner of the texts.",
+        "of a text is refused unless --budget-samples allows it. If copies of one text together "
+        "exceed what the run was certified for, the export is refused unless --duplicates each "
+        "allows it. Refusals, warnings and this output are for the owner of the texts.",
     .examples = "Examples:\n"
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"

@@ -49,8 +49,8 @@ static const char *const regularizers[] = {
 
 const struct nvdp_option nvdp__bottleneck_options[] = {
     {"latent-dim", NVDP_OPTION_INTEGER, "N",
-     "width of a vector of the sample, for word the numbers per text, whose norm is clipped as a "
-     "whole; 0: the width of the encoder, for word 2",
+     "width of a vector of the sample; 0: the width of the encoder. With method word: the numbers "
+     "per text, whose norm is clipped as a whole; 0: 2",
      "0", AT(latent_dim), .max = MAX_DIM, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
     {"latent-heads", NVDP_OPTION_INTEGER, "N",
      "attention heads over the sample; 0: as many as the encoder has", "0", AT(latent_heads),

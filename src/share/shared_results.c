@@ -73,8 +73,9 @@ static const struct nvdp_result_table spent_table = {
          "the same for one word in place of another; at most epsilon",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_word_epsilon)},
         {"proven_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
-         "budget since the first export, proven even if exports depend on earlier samples; 0: "
-         "none, and epsilon is proven if their number and noise do not depend on earlier samples",
+         "budget since the first export, proven even if exports depend on earlier samples; 0 "
+         "without a budget: epsilon is then proven if the number and the noise of the exports do "
+         "not depend on earlier samples",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_proven_epsilon),
          .absent = NVDP_ABSENT_OMITTED,
          NVDP_RESULT_IF(struct nvdp_export_result, spent_proven_epsilon)},

@@ -14,7 +14,7 @@ Test(explain, of_a_shared_file) {
     program_expect(0, "export $DIR/run --split dev --samples 4 --out $DIR/shared.safetensors");
     struct outcome o = program_expect(0, "explain $DIR/shared.safetensors");
     support_contains(o.out, "Proven: epsilon ", "which of two equally likely texts was sampled",
-                     "If a text, or a person, stands in several rows", "Not covered: ");
+                     "If several rows of the file are of one text", "Not covered: ");
     json_t *found =
         program_json("explain $DIR/shared.safetensors --baseline 0.01 --json"); /* C sqrt(4) = 1 */
     const json_t *guess = support_at(found, "guess/0"), *row;
