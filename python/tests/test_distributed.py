@@ -264,7 +264,7 @@ def test_repeated_texts_need_duplicates_each(certified, tmp_path):
             "release": lambda texts, **options: encoder.release(texts, **options).mean()[:, 0],
             "shards": lambda texts, **options: nvdp.open(encoder.release_shards(texts, tmp_path / "parts", **options)[0]).mean()[:, 0]}  # fmt: skip
     for name, use in uses.items():
-        with pytest.raises(nvdp.NvdpError, match="Nothing was drawn; duplicates each") as caught:
+        with pytest.raises(nvdp.NvdpError, match="Nothing was drawn: keep one row of each text, or duplicates each") as caught:
             use([f"a repeated {name}"] * 2)
         assert caught.value.status == "ERR_STATE"
         found = use([f"a repeated {name}"] * 2, duplicates="each")

@@ -188,7 +188,7 @@ def test_search(compact, tmp_path, monkeypatch):
 
 
 def test_search_needs_an_encoder(shared, compact):
-    with pytest.raises(nvdp.NvdpValueError, match="states the encoder"):
+    with pytest.raises(nvdp.NvdpValueError, match="whose files state the encoder"):
         shared.search("good", model=compact)
 
 

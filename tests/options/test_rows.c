@@ -19,9 +19,9 @@ static const struct {
     {"cache", 2, "pretraining keeps no states of frozen layers"},
     {"certified-epsilon", 2, "of training, or of an encoder that is released without training"},
     {"clip-sequence", 2, "a bound of the means, or the norm of all of them"},
-    {"data", 4,
-     "a run knows its task's folder, sanitized texts need the original ones, and files of texts "
-     "for commands that measure a run without a task"},
+    {"data", 5,
+     "a run knows its task's folder, sanitized texts need the original ones, a summary has no run, "
+     "and files of texts for commands that measure a run without a task"},
     {"delta", 3, "pseudo-counts of the prior, a statement's delta, that of a bound from below"},
     {"draws", 2, "noise that is averaged over, draws that measure a mechanism"},
     {"dropout", 2, "a checkpoint has its own, a new model has none"},
@@ -46,7 +46,9 @@ static const struct {
     {"optimizer", 2, "Muon, which training has not"},
     {"out", 7, "a folder or a file, and what it is called when it is not given"},
     {"pair", 2, "a pair that is attacked, or whose exact loss is shown beside the worst"},
+    {"person", 2, "a column of a ledger's persons, or of the units of an attacked summary"},
     {"pool", 2, "over samples, or over an encoder's states"},
+    {"reduce", 2, "a summary chooses the number of directions by its rows"},
     {"regression", 2, "only files of one's own say so when a model is trained"},
     {"releases", 2, "samples that are given away, or that an attacker knows to be of one text"},
     {"run", 3, "an export without training makes its run, and so does a summary"},
@@ -54,11 +56,11 @@ static const struct {
     {"seed", 2, "sanitized texts draw from the operating system, only analyses by a seed"},
     {"seeds", 2, "of noise that an attacker learns from, and of readers"},
     {"split", 2, "only a run has a validation part"},
-    {"task", 2, "tokens of a text are privatized, words with tags are not"},
+    {"task", 3, "tokens of a text are privatized and summarized, words with tags are not"},
     {"text", 2, "text to train on, and held-out text"},
     {"text-column", 2, "of a table of one's own, or of the texts that are released"},
     {"vectors", 2, "of words, or of texts"},
-    {"text-pair-column", 2, "a second text, or that pairs are summarized"},
+    {"text-pair-column", 3, "a second text, that pairs are summarized, or attacked"},
 };
 enum { DIFFERING = sizeof differing / sizeof *differing };
 
