@@ -52,7 +52,7 @@ static nvdp_status check_task(const struct nvdp__export *export) {
 static nvdp_status keep(struct nvdp__export *export, const char *text, const char **out) {
     char *copy;
     NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory, NVDP__ITEMS(copy, strlen(text) + 1)));
-    memcpy(copy, text, strlen(text));
+    memcpy(copy, text, strlen(text) + 1);
     *out = copy;
     return NVDP_OK;
 }
