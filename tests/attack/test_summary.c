@@ -180,8 +180,7 @@ Test(summary_attack, tests_persons_and_pairs) {
             60, cases[c].epsilon, support_path("units%zu.h5", c), cases[c].person, cases[c].pair));
         const json_t *questions = json_object_get(object, "questions"), *question;
         size_t q;
-        cr_expect_eq(json_integer_value(json_object_get(object, "rows")),
-                     (json_int_t)cases[c].units);
+        cr_expect_eq(integer_at(object, "rows"), (json_int_t)cases[c].units);
         cr_expect_eq(json_array_size(questions), cases[c].questions);
         cr_expect_float_eq(json_real_value(json_object_get(object, "noise")), 1, .3);
         json_array_foreach(questions, q, question) {
