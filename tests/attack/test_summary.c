@@ -134,9 +134,16 @@ static json_t *attacked(const struct nvdp_config *config) {
     return object;
 }
 
+/* Returns the probability that the stated noise is as small as the file's noise, as a normal deviate: of right noise, the sum
+ * over n files has the standard deviation sqrt(n). */
+static double noise_deviate(const json_t *attack) {
+    return gsl_cdf_ugaussian_Pinv(json_real_value(json_object_get(attack, "noise_chance")));
+}
+
 /* Guesses stay below theorem 2, and the noise of a file is as stated. With little noise, guesses are right. */
 Test(summary_attack, guesses_stay_below_the_bound) {
     static const char *const epsilons[] = {"1", "500"};
+    double deviates = 0;
     for (size_t e = 0; e < 2; e++) {
         struct nvdp_config *config =
             summarized(60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors", NULL, NULL);
@@ -157,10 +164,10 @@ Test(summary_attack, guesses_stay_below_the_bound) {
                 1) /* labels are orthogonal: they are as far apart as theorem 2 allows, up to beta */
                 cr_expect_gt(share, baseline + (e == 0 ? 0 : .6), "%g", share);
         }
-        const double noise = json_real_value(json_object_get(object, "noise"));
-        cr_expect_float_eq(noise, 1, .3, "%g", noise);
+        deviates += noise_deviate(object);
         cr_expect_eq(json_integer_value(json_object_get(object, "rows")), 60);
     }
+    cr_expect_float_eq(deviates, 0, 6 * sqrt(2), "%g", deviates);
 }
 
 /* Persons and pairs are tested as units: the file's noise is as stated around their exact sum, guesses stay below the bounds,
@@ -174,6 +181,7 @@ Test(summary_attack, tests_persons_and_pairs) {
                  {"1", NULL, "second", 60, 3},
                  {"500", NULL, "second", 60, 3},
                  {"1", "who", "second", 6, 2}};
+    double deviates = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const bool exact = cases[c].epsilon[0] == '5';
         nvdp__autoptr(json_decref) json_t *object = attacked(summarized(
@@ -182,7 +190,7 @@ Test(summary_attack, tests_persons_and_pairs) {
         size_t q;
         cr_expect_eq(integer_at(object, "rows"), (json_int_t)cases[c].units);
         cr_expect_eq(json_array_size(questions), cases[c].questions);
-        cr_expect_float_eq(json_real_value(json_object_get(object, "noise")), 1, .3);
+        deviates += noise_deviate(object);
         json_array_foreach(questions, q, question) {
             const double share = json_real_value(json_object_get(question, "share")),
                          bound = json_real_value(json_object_get(question, "bound"));
@@ -190,6 +198,7 @@ Test(summary_attack, tests_persons_and_pairs) {
             if (exact) cr_expect_gt(share, q == 0 ? .8 : .3, "%zu %zu: %g", c, q, share);
         }
     }
+    cr_expect_float_eq(deviates, 0, 6 * sqrt(5), "%g", deviates);
     struct nvdp_config *config = summarized(60, "1", "persons.h5", "who", NULL);
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     support_set(ctx, config, "text-pair-column", "second");
