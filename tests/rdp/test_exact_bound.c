@@ -112,7 +112,8 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     support_lacks(support_result_text(ctx, &report, "summary"), "(exact)");
     nvdp__autofree char *json = NULL;
     ok(nvdp_result_json(ctx, &report, NULL, &json));
-    support_contains(json, "\"worst_is_bound\": true", "\"bounds\": [\n          \"epsilon\"");
+    support_contains(json, "\"worst_is_bound\": true", "\"bounds\": [\n          \"epsilon\"",
+                     "\"which\": \"worst\"", "\"which\": \"typical\"");
 }
 
 /* For K(s)/s and s far below 2^-52: the order 1 + s, rounded to 1, would lose everything that s
