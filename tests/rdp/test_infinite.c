@@ -91,6 +91,10 @@ Test(infinite, names_place_dimension_and_quantity) {
     why = of_pairs(ctx, INFINITY, set, 2, both);
     cr_expect(why.infinite == 2 && why.cause[NVDP_INFINITE_TOKEN_MU].pairs == 2);
     cr_expect(why.cause[NVDP_INFINITE_TOKEN_MU].dim == 1 && why.finite_below == INFINITY);
+    set->mu[7] = .5; /* text 1, position 1, dimension 1, against padding */
+    why = of_pairs(ctx, INFINITY, set, 1, padded);
+    cr_expect_eq(why.cause[NVDP_INFINITE_PADDING_MU].pairs, 1);
+    cr_expect_eq(why.cause[NVDP_INFINITE_PADDING_MU].dim, 1);
     set->policy = NVDP_LENGTH_PUBLIC;
     why = of_pairs(ctx, 1.1, set, 1, padded);
     cr_expect(why.cause[NVDP_INFINITE_LENGTHS].pairs == 1 && why.finite_below == 0);
