@@ -335,12 +335,11 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
  * row of a text counts, otherwise all rows. */
 static bool keeps_promise(const struct nvdp__account *account, uint64_t samples, uint64_t promise,
                           bool each) {
-    for (size_t i = 0; i < account->count; i++) {
-        const struct nvdp__sum *sum = &account->sum[i];
-        const uint64_t drawn = each ? samples : sum->spending.samples - sum->before;
-        if (!nvdp__keeps_promise(sum->before, drawn, samples, promise)) return false;
-    }
-    return true;
+    if (each)
+        return account->most_before == 0 ||
+               nvdp__keeps_promise(account->most_before, samples, samples, promise);
+    return nvdp__keeps_promise(0, account->most_new, samples, promise) &&
+           (account->most_again == 0 || account->most_again <= promise);
 }
 
 /* Returns the filter of a text's or a person's budget.  There is no filter if the budget was set after the first
@@ -417,7 +416,7 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
                                struct nvdp__spent *spent) {
-    nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
+    struct nvdp__account account = {0};
     const struct nvdp__ledger_record record = next_record(ledger, release, text);
     struct nvdp__budget *budget = &release->budget;
     const bool promised = budget->samples == 0 && budget->epsilon == 0;
@@ -560,7 +559,7 @@ nvdp_status nvdp__ledger_units(const struct nvdp__ledger *ledger,
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget) {
-    nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
+    struct nvdp__account account = {0};
     const struct nvdp__ledger_record *record = find_record(ledger, release);
     const struct nvdp__records records = nvdp__ledger_records(ledger, NULL);
     NVDP_TRY(nvdp__account_sum(&records, record, &account));

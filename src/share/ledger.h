@@ -315,10 +315,12 @@ struct nvdp__sum {
     struct nvdp__spending spending;
 };
 
-/* The distinct texts of a release, and the records that share a text with it. */
+/* The sums of the distinct texts of a release, and the records that share a text with the release. */
 struct nvdp__account {
-    struct nvdp__sum *sum; /* [count] sorted by text */
-    size_t count;
+    size_t count; /* number of distinct texts */
+    /* Largest number of samples that earlier releases drew of a text.  Largest numbers of samples with this release: of
+     * the texts that earlier releases have, and of the other texts.  0 if there is no such text. */
+    uint64_t most_before, most_again, most_new;
     struct nvdp__spent spent;
     const struct nvdp__ledger_release *last; /* the last record; NULL if there is none */
 };
@@ -331,7 +333,6 @@ nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
  * about earlier records, such as spent.seen_before, exclude the next record. */
 nvdp_status nvdp__account_sum(const struct nvdp__records *records,
                               const struct nvdp__ledger_record *of, struct nvdp__account *account);
-void nvdp__account_release(struct nvdp__account *account);
 /* Returns the samples, epsilon and mu per word of a text that stands in `rows` rows of the record. */
 struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record, size_t rows,
                                        double delta);

@@ -120,6 +120,38 @@ static size_t distinct(void *items, size_t count, size_t size) {
     return kept;
 }
 
+/* --- blocks: sums are added up for one block of texts or persons after the other, so that memory is bounded --- */
+
+enum { SUMS = 1 << 16 }; /* max sums of a block */
+
+/* The sums of some texts or persons, sorted by hash. */
+struct block {
+    struct nvdp__sum *sum; /* [count] */
+    size_t count;
+};
+
+/* Makes the sums of the items [first, first + SUMS) of `items` [count], each of which begins with a hash. */
+static void fill_block(struct block *block, const void *items, size_t size, size_t first,
+                       size_t count) {
+    block->count = nvdp__min(count - first, SUMS);
+    memset(block->sum, 0, block->count * sizeof *block->sum);
+    for (size_t i = 0; i < block->count; i++)
+        memcpy(block->sum[i].of, (const char *)items + (first + i) * size, NVDP__LEDGER_HASH);
+}
+
+/* Returns true unless the hash is before or after all hashes of the block. */
+static bool in_block(const struct block *block, const unsigned char *hash) {
+    return block->count > 0 && by_hash(hash, block->sum[0].of) >= 0 &&
+           by_hash(hash, block->sum[block->count - 1].of) <= 0;
+}
+
+/* Returns NULL if the block has no such sum. */
+static struct nvdp__sum *find_sum(const struct block *block, const unsigned char *hash) {
+    return in_block(block, hash)
+               ? bsearch(hash, block->sum, block->count, sizeof *block->sum, by_hash)
+               : NULL;
+}
+
 /* --- records --- */
 
 static bool counts(const struct nvdp__records *records, const struct nvdp__ledger_record *record) {
@@ -210,10 +242,23 @@ static bool has_pair(const struct list *pairs, const unsigned char *text,
     return false;
 }
 
-/* Collects the distinct pairs of a text and its person in the record.  Leaves out texts without a person. */
-static nvdp_status collect_given(const struct nvdp__ledger_record *record, struct list *given) {
+/* Returns true if the block has the text, or, with `pairs`, a person of the text. */
+static bool concerns(const struct block *block, const struct list *pairs,
+                     const unsigned char *text) {
+    if (pairs == NULL) return in_block(block, text);
+    for (size_t k = find_text(pairs, text);
+         k < pairs->count && by_hash(pairs->pair[k].text, text) == 0; k++)
+        if (in_block(block, pairs->pair[k].person)) return true;
+    return false;
+}
+
+/* Collects the distinct pairs of a text and its person in the record, for the texts that concern the block.  Leaves out
+ * texts without a person. */
+static nvdp_status collect_given(const struct nvdp__ledger_record *record,
+                                 const struct block *block, const struct list *pairs,
+                                 struct list *given) {
     for (size_t i = 0; i < record->release->texts; i++)
-        if (person_of(record, i) != NULL)
+        if (person_of(record, i) != NULL && concerns(block, pairs, record->text[i]))
             NVDP_TRY(put(given, record->text[i], person_of(record, i)));
     keep_distinct(given);
     return NVDP_OK;
@@ -237,33 +282,28 @@ nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
 
 /* --- by text --- */
 
-static struct nvdp__sum *find_sum(const struct nvdp__account *account, const unsigned char *text) {
-    return bsearch(text, account->sum, account->count, sizeof *account->sum, by_hash);
-}
-
-/* Adds a record.  Sets *any if the record has one of the texts.  A text that occurs twice in the record counts twice,
- * but only once per person if all rows of a person count as one. */
-static nvdp_status add(struct nvdp_context *ctx, struct nvdp__account *account,
+/* Adds a record to the texts of a block.  Sets *any if the record has one of the texts.  A text that occurs twice in
+ * the record counts twice, but only once per person if all rows of a person count as one. */
+static nvdp_status add(struct nvdp_context *ctx, const struct block *block,
                        const struct nvdp__ledger_record *record, bool *any) {
     nvdp__auto(release_list) struct list given = {.ctx = ctx};
-    *any = false;
-    if (record->by_person) NVDP_TRY(collect_given(record, &given));
+    bool found = false;
+    if (record->by_person) NVDP_TRY(collect_given(record, block, NULL, &given));
     for (size_t i = 0; i < record->release->texts; i++) {
-        struct nvdp__sum *of = find_sum(account, record->text[i]);
+        struct nvdp__sum *of = find_sum(block, record->text[i]);
         const bool named = person_of(record, i) != NULL;
         if (of == NULL) continue;
-        *any = true;
+        found = true;
         of->named = of->named || named;
         of->rows += !(record->by_person && named);
     }
-    for (size_t k = 0; *any && k < given.count; k++) {
-        struct nvdp__sum *of = find_sum(account, given.pair[k].text);
+    for (size_t k = 0; found && k < given.count; k++) {
+        struct nvdp__sum *of = find_sum(block, given.pair[k].text);
         if (of != NULL) of->rows++;
     }
-    for (size_t i = 0; *any && i < record->release->texts; i++) {
-        struct nvdp__sum *of = find_sum(account, record->text[i]);
-        if (of != NULL) spend_counted(of, record);
-    }
+    for (size_t k = 0; found && k < block->count; k++)
+        spend_counted(&block->sum[k], record);
+    *any = *any || found;
     return NVDP_OK;
 }
 
@@ -308,42 +348,55 @@ static void find_largest(const struct nvdp__sum *sum, size_t count, double delta
     }
 }
 
+/* Adds up the records for the texts of a block.  Sets any[r] if record r has one of the texts. */
+static nvdp_status sum_block(const struct nvdp__records *records, const struct block *block,
+                             bool *any, struct nvdp__account *account) {
+    for (size_t r = records->count; r-- > 0;)
+        if (counts(records, &records->record[r]))
+            NVDP_TRY(add(records->ctx, block, &records->record[r], &any[r]));
+    for (size_t i = 0; i < block->count; i++) {
+        block->sum[i].before = block->sum[i].spending.samples;
+        account->spent.seen_before += block->sum[i].before > 0;
+    }
+    if (records->next != NULL && counts(records, records->next))
+        NVDP_TRY(add(records->ctx, block, records->next, &any[records->count]));
+    for (size_t i = 0; i < block->count; i++) {
+        const struct nvdp__sum *sum = &block->sum[i];
+        uint64_t *most = sum->before > 0 ? &account->most_again : &account->most_new;
+        *most = nvdp__max(*most, sum->spending.samples);
+        account->most_before = nvdp__max(account->most_before, sum->before);
+    }
+    find_largest(block->sum, block->count, records->delta, &records->filter, 0, &account->spent);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__account_sum(const struct nvdp__records *records,
                               const struct nvdp__ledger_record *of, struct nvdp__account *account) {
     const size_t texts = (size_t)of->release->texts;
     nvdp__autofree nvdp__text_hash *text = NULL;
+    nvdp__autofree struct nvdp__sum *sum = NULL;
+    nvdp__autofree bool *any = NULL;
     size_t files = 0;
-    bool any;
     account->spent.proven = records->filter.budget;
     account->spent.person_proven = records->person_filter.budget;
     NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
     memcpy(text, of->text, texts * sizeof *text);
     account->count = distinct(text, texts, sizeof *text);
-    NVDP_TRY(NVDP__NEW(records->ctx, account->sum, account->count));
-    for (size_t i = 0; i < account->count; i++)
-        memcpy(account->sum[i].of, text[i], sizeof *text);
+    NVDP_TRY(NVDP__ARRAYS(records->ctx, NULL, NVDP__ITEMS(any, all_of(records)),
+                          NVDP__ITEMS(sum, nvdp__min(account->count, SUMS))));
+    for (size_t first = 0; first < account->count; first += SUMS) {
+        struct block block = {.sum = sum};
+        fill_block(&block, text, sizeof *text, first, account->count);
+        NVDP_TRY(sum_block(records, &block, any, account));
+    }
     for (size_t r = records->count; r-- > 0;) {
         const struct nvdp__ledger_record *record = &records->record[r];
-        any = false;
-        if (counts(records, record)) NVDP_TRY(add(records->ctx, account, record, &any));
-        if (!any) continue;
+        if (!any[r]) continue;
         if (files == 0) account->last = record->release;
         list_file(record, files++, account->spent.files);
         account->spent.shared_before = account->spent.shared_before || record->finished;
     }
-    for (size_t i = 0; i < account->count; i++) {
-        account->sum[i].before = account->sum[i].spending.samples;
-        account->spent.seen_before += account->sum[i].before > 0;
-    }
-    if (records->next != NULL && counts(records, records->next))
-        NVDP_TRY(add(records->ctx, account, records->next, &any));
-    find_largest(account->sum, account->count, records->delta, &records->filter, 0,
-                 &account->spent);
     return NVDP_OK;
-}
-
-void nvdp__account_release(struct nvdp__account *account) {
-    free(account->sum);
 }
 
 /* --- by person --- */
@@ -389,18 +442,20 @@ static nvdp_status collect_pairs(const struct nvdp__records *records, const stru
     return NVDP_OK;
 }
 
-/* Collects the units of a summary of persons for which a person pays, as pairs of person and unit: the unit of the
- * person, and units with a text of the person that the record assigns only to other persons. */
-static nvdp_status collect_units(const struct nvdp__ledger_record *record, const struct list *pairs,
+/* Collects the units of a summary of persons for which a person of the block pays, as pairs of person and unit: the unit
+ * of the person, and units with a text of the person that the record assigns only to other persons. */
+static nvdp_status collect_units(const struct nvdp__ledger_record *record,
+                                 const struct block *block, const struct list *pairs,
                                  struct list *units) {
     nvdp__auto(release_list) struct list given = {.ctx = units->ctx};
-    NVDP_TRY(collect_given(record, &given));
+    NVDP_TRY(collect_given(record, block, pairs, &given));
     for (size_t g = 0; g < given.count; g++) {
         const unsigned char *text = given.pair[g].text, *unit = given.pair[g].person;
         for (size_t k = find_text(pairs, text);
              k < pairs->count && by_hash(pairs->pair[k].text, text) == 0; k++) {
             const unsigned char *person = pairs->pair[k].person;
-            if (by_hash(person, unit) == 0 || !has_pair(&given, text, person))
+            if (in_block(block, person) &&
+                (by_hash(person, unit) == 0 || !has_pair(&given, text, person)))
                 NVDP_TRY(put(units, person, unit));
         }
     }
@@ -408,26 +463,23 @@ static nvdp_status collect_units(const struct nvdp__ledger_record *record, const
     return NVDP_OK;
 }
 
-/* Adds a record to the sums of the persons [count] to whom `pairs` assign the record's texts. */
+/* Adds a record to those persons of the block to whom `pairs` assign the record's texts. */
 static nvdp_status add_to_persons(const struct nvdp__ledger_record *record,
-                                  const struct list *pairs, struct nvdp__sum *sum, size_t count) {
+                                  const struct list *pairs, const struct block *block) {
     nvdp__auto(release_list) struct list units = {.ctx = pairs->ctx};
-    if (record->by_person) NVDP_TRY(collect_units(record, pairs, &units));
+    if (record->by_person) NVDP_TRY(collect_units(record, block, pairs, &units));
     for (size_t u = 0; u < units.count; u++) {
-        struct nvdp__sum *of = bsearch(units.pair[u].text, sum, count, sizeof *sum, by_hash);
-        of->rows++;
+        struct nvdp__sum *of = find_sum(block, units.pair[u].text);
+        if (of != NULL) of->rows++;
     }
-    for (int pass = 0; pass < 2; pass++) /* counts the rows of each person, then adds them */
-        for (size_t i = 0; i < record->release->texts; i++)
-            for (size_t k = find_text(pairs, record->text[i]);
-                 k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
-                struct nvdp__sum *of =
-                    bsearch(pairs->pair[k].person, sum, count, sizeof *sum, by_hash);
-                if (pass == 1)
-                    spend_counted(of, record);
-                else if (!record->by_person || person_of(record, i) == NULL)
-                    of->rows++;
-            }
+    for (size_t i = 0; i < record->release->texts; i++)
+        for (size_t k = find_text(pairs, record->text[i]);
+             k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
+            struct nvdp__sum *of = find_sum(block, pairs->pair[k].person);
+            if (of != NULL && (!record->by_person || person_of(record, i) == NULL)) of->rows++;
+        }
+    for (size_t k = 0; k < block->count; k++)
+        spend_counted(&block->sum[k], record);
     return NVDP_OK;
 }
 
@@ -438,6 +490,8 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     nvdp__auto(release_list) struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
     nvdp__autofree struct nvdp__sum *sum = NULL;
     struct nvdp__spent worst = {0};
+    NVDP_TRY(nvdp__reserve(records->ctx, &own.pair, &own.capacity, (size_t)of->release->texts,
+                           sizeof *own.pair));
     for (size_t i = 0; i < of->release->texts; i++) {
         const unsigned char *person = person_of(of, i);
         NVDP_TRY(put(&own, of->text[i], person != NULL ? person : of->text[i]));
@@ -446,19 +500,20 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     NVDP_TRY(collect_persons(records, &own, &persons, spent));
     NVDP_TRY(collect_pairs(records, &own, &persons, &pairs));
     spent->persons_compared = persons.count;
-    NVDP_TRY(NVDP__NEW(records->ctx, sum, persons.count));
-    for (size_t k = 0; k < persons.count; k++)
-        memcpy(sum[k].of, persons.pair[k].person, sizeof sum->of);
-    for (size_t k = 0; k < pairs.count; k++) {
-        struct nvdp__sum *to =
-            bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
-        to->texts++;
+    NVDP_TRY(NVDP__NEW(records->ctx, sum, nvdp__min(persons.count, SUMS)));
+    for (size_t first = 0; first < persons.count; first += SUMS) {
+        struct block block = {.sum = sum};
+        fill_block(&block, persons.pair, sizeof *persons.pair, first, persons.count);
+        for (size_t k = 0; k < pairs.count; k++) {
+            struct nvdp__sum *to = find_sum(&block, pairs.pair[k].person);
+            if (to != NULL) to->texts++;
+        }
+        for (size_t r = 0; r < all_of(records); r++)
+            if (counts(records, record_at(records, r)))
+                NVDP_TRY(add_to_persons(record_at(records, r), &pairs, &block));
+        NVDP__SORT(sum, block.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
+        find_largest(sum, block.count, records->delta, &records->person_filter, budget, &worst);
     }
-    for (size_t r = 0; r < all_of(records); r++)
-        if (counts(records, record_at(records, r)))
-            NVDP_TRY(add_to_persons(record_at(records, r), &pairs, sum, persons.count));
-    NVDP__SORT(sum, persons.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
-    find_largest(sum, persons.count, records->delta, &records->person_filter, budget, &worst);
     spent->persons_over = worst.persons_over;
     spent->person_texts = worst.person_texts;
     spent->person_samples = worst.samples;
@@ -484,7 +539,7 @@ nvdp_status nvdp__spent_of_names(const struct nvdp__records *records,
     keep_distinct(&receivers);
     spent->receivers = receivers.count;
     for (size_t k = 0; k < receivers.count; k++) {
-        nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
+        struct nvdp__account account = {0};
         struct nvdp__records one = *records;
         struct nvdp__spent person = {0};
         one.receiver = receivers.pair[k].text;
@@ -548,7 +603,7 @@ void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *o
 nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
                                    const char *run, double delta, struct nvdp_ledger_summary *out) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
-    nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
+    struct nvdp__account account = {0};
     struct nvdp__ledger_release release;
     struct nvdp__ledger_record record;
     nvdp__autofree nvdp__text_hash *text = NULL, *person = NULL;

@@ -124,6 +124,45 @@ Test(ledger, adds_up_what_a_text_has_spent) {
     cr_assert_eq(spent.epsilon, INFINITY);
 }
 
+/* Sums are made for one block of texts or persons after the other: more texts, and more persons, than a block has. */
+Test(ledger, adds_up_many_texts_and_persons) {
+    enum { TEXTS = 150000, MORE = 3, OF = 7 };
+    struct book book = book_open();
+    nvdp__autofree nvdp__text_hash *text = calloc(TEXTS + MORE, sizeof *text),
+                                   *person = calloc(TEXTS + MORE, sizeof *person);
+    struct nvdp__spent spent;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = opened(&book, "words");
+    for (int32_t i = 0, type = 0; i < TEXTS + MORE; i++) {
+        const int32_t word = i < TEXTS ? i : OF, name = word / 2;
+        nvdp__ledger_text(ledger, 1, &word, &type, text[i]);
+        nvdp__ledger_text(ledger, 1, &name, &type, person[i]);
+    }
+    nvdp__ledger_set_names(ledger,
+                           &(struct nvdp__ledger_names){.person = (const nvdp__text_hash *)person});
+    struct nvdp__ledger_release release = {.texts = TEXTS, .samples = 1, .mu = .5};
+    ok(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)text, 9, &spent));
+    cr_expect_eq(spent.samples, 1);
+    cr_expect_eq(spent.persons, TEXTS / 2);
+    cr_expect_eq(spent.person_samples, 2);
+    nvdp__ledger_close(ledger);
+    ledger = opened(&book, "words");
+    nvdp__ledger_set_names(ledger,
+                           &(struct nvdp__ledger_names){.person = (const nvdp__text_hash *)person});
+    for (uint64_t promise = 4; promise < 6; promise++) { /* the text has 1 + 1 + MORE samples */
+        release = (struct nvdp__ledger_release){.texts = TEXTS + MORE, .samples = 1, .mu = 1};
+        const nvdp_status status =
+            nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)text, promise, &spent);
+        cr_expect_eq(status, promise == 4 ? NVDP_ERR_STATE : NVDP_OK);
+    }
+    cr_expect_eq(spent.samples, 2 + MORE);
+    cr_expect_eq(spent.seen_before, TEXTS);
+    near(spent.epsilon, nvdp_gdp_epsilon(sqrt(.25 + 1 + MORE), 1e-5), 1e-12);
+    cr_expect_eq(spent.persons, TEXTS / 2);
+    cr_expect_eq(spent.person_texts, 2);
+    cr_expect_eq(spent.person_samples, 4 + MORE);
+    near(spent.person_epsilon, nvdp_gdp_epsilon(sqrt(2 * .25 + 2 + MORE), 1e-5), 1e-12);
+}
+
 /* If one mechanism is not Gaussian, epsilons compose by Renyi divergences.  Those of the same Gaussian give the
  * epsilon of the best order, slightly above the exact one. */
 Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
