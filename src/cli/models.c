@@ -94,9 +94,11 @@ const struct cli_command cli_command_eval = {
 
 /* ==== nvdp predict ==== */
 
-/* A seed reproduces the predictions, so the bottleneck's noise protects nobody in predictions. */
-static const char not_private[] = "none: everyone who has the model can repeat the noise, because "
-                                  "it comes from --seed; nvdp export writes samples to give away";
+/* A seed reproduces the predictions of a run, so the bottleneck's noise protects nobody in predictions. Predictions of a
+ * summary's reader have no noise. */
+static const char not_private[] =
+    "none: a run's noise comes from --seed, so that everyone who has the run can repeat the noise, "
+    "and a reader of a summary adds none; nvdp export writes samples to give away";
 
 static int predict_texts(struct cli *cli) {
     static const char *const others[] = {"split", "data", "limit", NULL};
