@@ -479,6 +479,7 @@ static nvdp_status write_rows(struct summarizer *of, const int32_t *matrix) {
     double *weight, *bias, *line;
     float *x;
     int32_t *z;
+    if (of->facts.rows == 0) return NVDP_OK;
     NVDP_TRY(NVDP__ARRAYS(export->ctx, &memory, NVDP__ITEMS(weight, answers * d),
                           NVDP__ITEMS(bias, answers), NVDP__ITEMS(line, 2 * d), NVDP__ITEMS(x, d),
                           NVDP__ITEMS(z, width)));
