@@ -39,21 +39,16 @@ def place(compact, tmp_path, monkeypatch):
         with open(tmp_path / name, "w", newline="") as file:
             columns = zip(*rows) if title else ((text, int(label == "positive")) for text, label in zip(*rows))
             csv.writer(file, delimiter="," if title else "\t").writerows([title or ("sentence", "label"), *columns])
-    (tmp_path / "texts.txt").write_text("\n".join(texts[:6]), "utf-8")
     frame = {"review": texts, "stars": labels}
     if importlib.util.find_spec("pyarrow"):
         import pyarrow
         from pyarrow import parquet
 
         parquet.write_table(pyarrow.table(frame), tmp_path / "reviews.parquet")
-    n = [2 + i % 4 for i in range(20)]
     monkeypatch.chdir(tmp_path)
     yield {"nvdp": nvdp, "np": np, "texts": texts, "labels": labels, "new_texts": made("new")[0], "own_texts": made("own")[0], "other_texts": made("other")[0],
            "public_texts": [f"{a} {b} of the public" for a in WORDS for b in WORDS], "frame": frame, "authors": ["a", "b", "c"] * 20, "ids": range(60),
-           "public_vectors": rng.normal(size=(90, 70)), "query_vectors": rng.normal(size=(2, 70)), "given_vectors": rng.normal(size=(60, 70)),
-           "mu_p": rng.normal(size=3), "mu_q": rng.normal(size=3), "var_p": np.ones(3), "var_q": np.full(3, 1.1), "alpha_p": np.ones(3), "alpha_q": np.ones(3) * 1.2,
-           "mu": [rng.normal(size=(k, 3)) for k in n], "logvar": [rng.normal(0, 0.1, (k, 3)) for k in n], "alpha": [rng.uniform(1, 2, k) for k in n],
-           "noise": 1.0, "rate": 0.01, "steps": 100, "delta": 1e-5, "samples_p": rng.normal(size=(4000, 1)), "samples_q": rng.normal(2, 1, (4000, 1))}  # fmt: skip
+           "public_vectors": rng.normal(size=(90, 70)), "query_vectors": rng.normal(size=(2, 70)), "given_vectors": rng.normal(size=(60, 70))}  # fmt: skip
 
 
 def test_page_runs_top_to_bottom(place):
@@ -62,10 +57,10 @@ def test_page_runs_top_to_bottom(place):
         import torch
 
         names["torch"] = torch
-    assert len(blocks()) == 16
+    assert len(blocks()) == 10
     start = time.process_time()
     for block in blocks():
-        if "GaussianRelease" in block or "Mechanism(" in block:  # vectors of the caller
+        if "GaussianRelease" in block:  # vectors of the caller
             names["vectors"] = names["given_vectors"]
         lines = [line for line in block.splitlines() if not re.match(r"torch\.", line) or "torch" in names]
         for word, package in NEEDED.items():

@@ -183,24 +183,11 @@ torch: Any
 run: nvdp.Run
 encoder: nvdp.PrivateEncoder
 shared: nvdp.Shared
-mu_p: NDArray[np.float64]
-var_p: NDArray[np.float64]
-mu_q: NDArray[np.float64]
-var_q: NDArray[np.float64]
-alpha_p: NDArray[np.float64]
-alpha_q: NDArray[np.float64]
-mu: list[NDArray[np.float64]]
-logvar: list[NDArray[np.float64]]
-alpha: list[NDArray[np.float64]]
-samples_p: NDArray[np.float64]
-samples_q: NDArray[np.float64]
 X: list[str]
 y: list[int]
 p: int
 question: NDArray[np.float32]
 server: str
-noise = rate = delta = 0.1
-steps = 10
 folder = "folder"
 encode: Callable[[list[str]], NDArray[np.float32]]
 """
