@@ -93,7 +93,8 @@ static nvdp_status check_columns(const struct attack *a, const char *shared) {
 
 /* Finds the units of the rows. */
 static nvdp_status find_units(struct attack *a) {
-    struct nvdp__export probe = {.ctx = a->ctx, .from.part[0].data = a->data};
+    struct nvdp__export probe = {.ctx = a->ctx,
+                                 .from.part[0] = {.data = a->data, .count = a->data->count}};
     a->from.units = a->data->count;
     if (!a->v.summary.persons) return NVDP_OK;
     const nvdp_status status = nvdp__export_find_persons(&probe);

@@ -171,6 +171,58 @@ static struct nvdp__public_texts *compared(struct nvdp__export *export) {
     return export->from.public.path != NULL ? &export->from.public : NULL;
 }
 
+nvdp_status nvdp__export_next(struct nvdp__export_part *part, bool *more) {
+    if (part->parts.path == NULL) {
+        *more = part->begun = !part->begun;
+        return NVDP_OK;
+    }
+    const size_t after = part->data != NULL ? part->first + part->data->count : 0;
+    NVDP_TRY(nvdp__dataset_parts_next(&part->parts, &part->data));
+    *more = part->data != NULL;
+    part->first = *more ? after : 0;
+    return NVDP_OK;
+}
+
+static void rewind_part(struct nvdp__export_part *part) {
+    part->begun = false;
+    if (part->parts.path == NULL) return;
+    nvdp__dataset_parts_rewind(&part->parts);
+    nvdp_dataset_free(part->data);
+    part->data = NULL;
+}
+
+void nvdp__export_rewind(struct nvdp__export *export) {
+    for (size_t p = 0; p < NVDP__EXPORT_PARTS; p++)
+        rewind_part(&export->from.part[p]);
+    rewind_part(&export->from.joint);
+}
+
+nvdp_status nvdp__export_scan(struct nvdp__export *export, struct nvdp__export_part *part) {
+    export->from.digests.ctx = export->ctx;
+    for (bool more;;) {
+        NVDP_TRY(nvdp__export_next(part, &more));
+        if (!more) return NVDP_OK;
+        part->count += part->data->count;
+        part->longest = nvdp__max(part->longest, part->data->longest);
+        if (part != &export->from.joint)
+            NVDP_TRY(nvdp__text_digests_add(&export->from.digests, part->data));
+    }
+}
+
+/* Opens the input: as a whole, or, for a summary of many texts, in parts. */
+static nvdp_status load_input(struct nvdp__export *export, const struct nvdp_dataset_config *config,
+                              enum nvdp__label_use use, struct nvdp__public_texts *public,
+                              struct nvdp__export_part *part) {
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(export->from.run.model);
+    const char *input = export->options->input;
+    NVDP_TRY(export->summary != NULL && nvdp__dataset_has_parts(config, input)
+                 ? nvdp__dataset_parts_open(export->ctx, tokenizer, config, use, input, public,
+                                            &part->parts)
+                 : nvdp__dataset_load_rows(export->ctx, tokenizer, config, use, input, public,
+                                           &part->data));
+    return nvdp__export_scan(export, part);
+}
+
 /* Loads the splits that the option names, one part per split. */
 static nvdp_status load_splits(struct nvdp__export *export,
                                const struct nvdp_dataset_config *config) {
@@ -189,6 +241,7 @@ static nvdp_status load_splits(struct nvdp__export *export,
         NVDP_TRY(nvdp__dataset_load(export->ctx, nvdp_model_tokenizer(export->from.run.model),
                                     config, split, compared(export), &part->data));
         part->split = split;
+        NVDP_TRY(nvdp__export_scan(export, part));
         nvdp__run_note_sample(export->ctx, &export->from.run, split, part->data->count);
         export->from.parts++;
     }
@@ -229,31 +282,26 @@ static nvdp_status load_texts(struct nvdp__export *export) {
     config.limit_seed = options->seed;
     if (answers != NULL) config.label_column = answers;
     if (options->input != NULL) {
-        NVDP_TRY(nvdp__dataset_load_rows(
-            export->ctx, nvdp_model_tokenizer(export->from.run.model), &config,
-            answers != NULL ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND, options->input,
-            compared(export), &export->from.part[0].data));
-        export->from.parts = 1;
+        NVDP_TRY(load_input(export, &config,
+                            answers != NULL ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND,
+                            compared(export), &export->from.part[export->from.parts++]));
         config.text_column = options->summary.pair;
         if (options->summary.pair != NULL) /* the second texts of the rows */
-            NVDP_TRY(nvdp__dataset_load_rows(export->ctx,
-                                             nvdp_model_tokenizer(export->from.run.model), &config,
-                                             NVDP__LABELS_IGNORED, options->input, compared(export),
-                                             &export->from.part[export->from.parts++].data));
+            NVDP_TRY(load_input(export, &config, NVDP__LABELS_IGNORED, compared(export),
+                                &export->from.part[export->from.parts++]));
         config.text_column = options->text_column;
         config.text_pair_column = options->summary.pair;
         if (options->summary.joint)
-            NVDP_TRY(nvdp__dataset_load_rows(
-                export->ctx, nvdp_model_tokenizer(export->from.run.model), &config,
-                NVDP__LABELS_IGNORED, options->input, NULL, &export->from.joint));
+            NVDP_TRY(load_input(export, &config, NVDP__LABELS_IGNORED, NULL, &export->from.joint));
     } else {
         if (options->data == NULL)
             NVDP_TRY(nvdp__run_check_data(export->ctx, options->run, &export->from.run.config));
         NVDP_TRY(load_splits(export, &config));
     }
     for (size_t i = 0; i < export->from.parts; i++) {
-        export->from.texts += export->from.part[i].data->count;
-        labeled = labeled || export->from.part[i].data->label != NULL;
+        const struct nvdp__export_part *part = &export->from.part[i];
+        export->from.texts += part->count;
+        labeled = labeled || (part->data != NULL && part->data->label != NULL);
     }
     if (options->with_labels && !labeled)
         return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
@@ -561,6 +609,12 @@ static void give_result(struct nvdp__export *export, struct nvdp_export_result *
     NVDP__GIVE(out, &result);
 }
 
+static void close_part(struct nvdp__export_part *part) {
+    nvdp_dataset_free(part->data);
+    nvdp__dataset_parts_close(&part->parts);
+    nvdp__caller_vectors_release(&part->vectors);
+}
+
 void nvdp__export_close(struct nvdp__export *export) {
     nvdp_result_free(&export->facts.privacy);
     free(export->privacy);
@@ -577,11 +631,11 @@ void nvdp__export_close(struct nvdp__export *export) {
     free(export->facts.label_names);
     nvdp__query_map_release(&export->from.query);
     nvdp__public_texts_release(&export->from.public);
-    for (size_t i = 0; i < NVDP__EXPORT_PARTS; i++) {
-        nvdp_dataset_free(export->from.part[i].data);
-        nvdp__caller_vectors_release(&export->from.part[i].vectors);
-    }
-    nvdp_dataset_free(export->from.joint);
+    nvdp__memory_release(&export->count.memory);
+    nvdp__text_digests_release(&export->from.digests);
+    for (size_t i = 0; i < NVDP__EXPORT_PARTS; i++)
+        close_part(&export->from.part[i]);
+    close_part(&export->from.joint);
     nvdp__run_close(&export->from.run);
 }
 

@@ -8,6 +8,7 @@
 #include "share/caller_vectors.h"
 #include "share/ledger.h"
 #include "share/release.h"
+#include "text/task.h"
 #include "train/run.h"
 #include "train/sentence_run.h"
 
@@ -86,7 +87,11 @@ enum { NVDP__EXPORT_PARTS = 5 };
 
 /* The texts of one source: a split or the input file. */
 struct nvdp__export_part {
+    /* The texts [first, first + data->count): all texts, unless a summary reads the source in parts. */
     struct nvdp_dataset *data;
+    size_t first, count, longest;     /* count: of all texts; longest: tokens of the longest text */
+    struct nvdp__dataset_parts parts; /* .path is NULL if `data` has all texts */
+    bool begun;                       /* nvdp__export_next() returned `data`, which has all texts */
     enum nvdp_split split;
     /* Vectors in place of texts: a text of `data` has one token, which stands for a vector; ids identify the texts. */
     struct nvdp__caller_vectors vectors; /* x is NULL for texts */
@@ -97,8 +102,9 @@ struct nvdp__export_source {
     struct nvdp__path made_run; /* default path of the run that this export makes or reuses */
     struct nvdp__run run;
     struct nvdp__export_part part[NVDP__EXPORT_PARTS];
-    struct nvdp_dataset *joint; /* pairs that the encoder reads as one text; NULL without them */
+    struct nvdp__export_part joint; /* pairs that the encoder reads as one text */
     size_t parts, texts;
+    struct nvdp__text_digests digests; /* of all texts, until their repeats are counted */
     size_t units; /* texts or persons, each of which has samples or is a unit of a summary */
     size_t *unit_of,
         *rows_of; /* [texts], [units]: nvdp__export_find_persons(); NULL if there is none */
@@ -117,6 +123,8 @@ struct nvdp__export_counting {
     bool counted, published;
     /* From now on, a failure would depend on the drawn values. */
     bool judged;
+    struct nvdp__memory memory; /* owner of the hashes */
+    nvdp__text_hash mark;  /* hash of no tokens under the key of the hashes; zeros without hashes */
     nvdp__text_hash *hash; /* [N] hashes of the texts under the ledger's key */
     /* [N] hashes of the persons' names, and of the names as they look; NULL without persons. */
     nvdp__text_hash *person, *look;
@@ -192,6 +200,13 @@ nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_confi
                             const struct nvdp__export_kind *kind);
 void nvdp__export_close(struct nvdp__export *export);
 
+/* Sets part->data to the next texts of a part. *more is false at the end, from where the next call begins again. */
+nvdp_status nvdp__export_next(struct nvdp__export_part *part, bool *more);
+/* Begins again with the first texts of all parts. */
+void nvdp__export_rewind(struct nvdp__export *export);
+/* Reads all texts of a part once: sets their number and length, and adds their digests. */
+nvdp_status nvdp__export_scan(struct nvdp__export *export, struct nvdp__export_part *part);
+
 /* --- export_vectors.c --- */
 
 /* Options of vectors in place of texts, for the tables of commands. */
@@ -254,7 +269,7 @@ nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status)
 
 /* --- summary_choices.c --- */
 
-struct nvdp__rows;
+struct nvdp__row_chunks;
 /* Completes the options of a summary: the file, columns and answers of a task, and the number of directions. */
 nvdp_status nvdp__summary_choose(struct nvdp__export *export);
 /* Chooses the number of directions, unless the caller gave `reduce`: from `units`, the number of units; `public`, the
@@ -262,10 +277,8 @@ nvdp_status nvdp__summary_choose(struct nvdp__export *export);
 void nvdp__summary_reduce(struct nvdp__export *export, size_t units, size_t public, size_t width);
 /* Sets the format of a task of single texts, whose file may have no header. */
 void nvdp__summary_set_task(const struct nvdp__export *export, struct nvdp_dataset_config *config);
-/* Parses the input a further time: its texts, and the persons. The caller frees *bytes, into
- * which the rows point. */
-nvdp_status nvdp__summary_parse(const struct nvdp__export *export, char **bytes,
-                                struct nvdp__rows *rows);
+/* Opens the input a further time: its texts, and the persons. Logs nothing. */
+nvdp_status nvdp__summary_rows(const struct nvdp__export *export, struct nvdp__row_chunks **out);
 
 /* --- export_persons.c --- */
 

@@ -53,23 +53,42 @@ static struct nvdp__ledger_names numbers_of(const struct nvdp__export *export) {
                                                    : !nvdp__has_budget(&export->from.run.config)};
 }
 
-/* Hashes the names of the persons and the receiver. */
-static nvdp_status set_names(struct nvdp__export *export, struct nvdp__ledger *ledger) {
-    const struct nvdp__export_options *options = export->options;
+/* Hashes the texts and the names of the persons, unless they were hashed under the same key. */
+static nvdp_status hash_rows(struct nvdp__export *export, struct nvdp__ledger *ledger) {
+    struct nvdp__export_counting *count = &export->count;
+    const size_t texts = export->from.texts;
+    nvdp__text_hash mark;
     size_t text = 0;
-    if (options->person != NULL && export->count.look == NULL)
-        NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory,
-                              NVDP__ITEMS(export->count.person, export->from.texts),
-                              NVDP__ITEMS(export->count.look, export->from.texts)));
-    for (size_t p = 0; p < export->from.parts && export->count.look != NULL; p++) {
-        const struct nvdp_dataset *data = export->from.part[p].data;
-        for (size_t i = 0; i < data->count; i++, text++) {
+    nvdp__ledger_text(ledger, 0, NULL, NULL, mark);
+    if (count->hash != NULL && memcmp(mark, count->mark, sizeof mark) == 0) return NVDP_OK;
+    if (count->hash == NULL)
+        NVDP_TRY(NVDP__ARRAYS(export->ctx, &count->memory, NVDP__ITEMS(count->hash, texts)));
+    if (export->options->person != NULL && count->look == NULL)
+        NVDP_TRY(NVDP__ARRAYS(export->ctx, &count->memory, NVDP__ITEMS(count->person, texts),
+                              NVDP__ITEMS(count->look, texts)));
+    nvdp__export_rewind(export);
+    for (size_t p = 0; p < export->from.parts;) {
+        const struct nvdp_dataset *data;
+        bool more;
+        NVDP_TRY(nvdp__export_next(&export->from.part[p], &more));
+        p += !more;
+        data = more ? export->from.part[p].data : NULL;
+        for (size_t i = 0; more && i < data->count; i++, text++) {
+            const size_t at = data->offset[i], n = data->offset[i + 1] - at;
+            nvdp__ledger_text(ledger, n, data->ids + at, data->types + at, count->hash[text]);
+            if (count->look == NULL) continue;
             const char *name = data->id != NULL ? data->id[i] : NULL;
-            NVDP_TRY(
-                nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name, export->count.person[text]));
-            NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name, export->count.look[text]));
+            NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name, count->person[text]));
+            NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name, count->look[text]));
         }
     }
+    memcpy(count->mark, mark, sizeof mark);
+    return NVDP_OK;
+}
+
+/* Sets the names of the persons and the receiver. */
+static nvdp_status set_names(struct nvdp__export *export, struct nvdp__ledger *ledger) {
+    const struct nvdp__export_options *options = export->options;
     NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver,
                                export->count.receiver));
     if (options->receiver != NULL &&
@@ -89,7 +108,6 @@ nvdp_status nvdp__export_open_ledger(struct nvdp__export *export, struct nvdp__l
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     const struct nvdp__export_options *options = export->options;
     char why[NVDP__MESSAGE_SIZE];
-    size_t text = 0;
     *out = NULL;
     if (options->ledger == NULL) return NVDP_OK;
     if (options->vectors != NULL)
@@ -111,17 +129,7 @@ nvdp_status nvdp__export_open_ledger(struct nvdp__export *export, struct nvdp__l
     }
     NVDP_TRY(status);
     if (options->run != NULL) NVDP_TRY(nvdp__ledger_of_run(ledger, options->run));
-    if (export->count.hash == NULL)
-        NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory,
-                              NVDP__ITEMS(export->count.hash, export->from.texts)));
-    for (size_t p = 0; p < export->from.parts; p++) {
-        const struct nvdp_dataset *data = export->from.part[p].data;
-        for (size_t i = 0; i < data->count; i++) {
-            nvdp__ledger_text(ledger, data->offset[i + 1] - data->offset[i],
-                              data->ids + data->offset[i], data->types + data->offset[i],
-                              export->count.hash[text++]);
-        }
-    }
+    NVDP_TRY(hash_rows(export, ledger));
     NVDP_TRY(set_names(export, ledger));
     return NVDP__HAND_OVER(out, ledger);
 }
@@ -203,12 +211,10 @@ nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
                                             .distance = numbers.distance,
                                             .shared = release.type == NVDP__LEDGER_SHARED};
     const bool budget = options->budget.samples > 0 || options->budget.epsilon > 0;
-    const struct nvdp_dataset *part[NVDP__EXPORT_PARTS];
-    struct nvdp__repeats repeats;
-    if (nvdp__ledger_by_person(release.type)) return NVDP_OK;
-    for (size_t i = 0; i < export->from.parts; i++)
-        part[i] = export->from.part[i].data;
-    NVDP_TRY(nvdp__repeats_count(export->ctx, export->from.parts, part, &repeats));
+    struct nvdp__repeats repeats = {0};
+    if (!nvdp__ledger_by_person(release.type))
+        NVDP_TRY(nvdp__repeats_count(&export->from.digests, &repeats));
+    nvdp__text_digests_release(&export->from.digests);
     return refuse_duplicates(export->ctx, &repeats, &row,
                              budget || numbers.each ? 0
                                                     : export->from.run.config.certified_releases);

@@ -14,15 +14,22 @@ struct named_row {
 
 nvdp_status nvdp__export_find_persons(struct nvdp__export *export) {
     struct nvdp__export_source *from = &export->from;
-    const struct nvdp_dataset *data = from->part[0].data;
-    const size_t n = data->count;
+    struct nvdp__export_part *part = &from->part[0];
+    const size_t n = part->count;
     nvdp__autofree struct named_row *row = NULL;
     NVDP_TRY(NVDP__NEW(export->ctx, row, n));
     NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory, NVDP__ITEMS(from->unit_of, n),
                           NVDP__ITEMS(from->rows_of, n)));
-    for (size_t i = 0; i < n; i++) {
-        row[i].row = i;
-        NVDP_TRY(nvdp__name_hash(export->ctx, NULL, NVDP__LEDGER_PERSON, data->id[i], row[i].name));
+    nvdp__export_rewind(export);
+    for (bool more;;) {
+        NVDP_TRY(nvdp__export_next(part, &more));
+        if (!more) break;
+        for (size_t i = 0; i < part->data->count; i++) {
+            struct named_row *to = &row[part->first + i];
+            to->row = part->first + i;
+            NVDP_TRY(nvdp__name_hash(export->ctx, NULL, NVDP__LEDGER_PERSON, part->data->id[i],
+                                     to->name));
+        }
     }
     NVDP__SORT(row, n, NVDP__UP_MEMORY(struct named_row, name), NVDP__UP(struct named_row, row));
     for (size_t k = 0; k < n; k++) { /* the first row of the same person, in place of the person */

@@ -216,6 +216,7 @@ static nvdp_status read_rows(struct nvdp__export *export) {
     NVDP_TRY(lend(export->ctx, given->count, &given->person, &part->data->id));
     NVDP_TRY(
         lend(export->ctx, given->count, &given->label, &nvdp__dataset_storage(part->data)->answer));
+    NVDP_TRY(nvdp__export_scan(export, part));
     export->from.parts = 1;
     export->from.texts = given->count;
     if (options->with_labels) NVDP_TRY(read_labels(export, given->label.text, part->data->label));

@@ -59,6 +59,8 @@ nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
                               promise, &export->count.spent));
     nvdp__ledger_added(ledger, export->count.code);
     export->count.counted = true;
+    nvdp__memory_release(&export->count.memory); /* the texts are counted: frees their hashes */
+    export->count.hash = export->count.person = export->count.look = NULL;
     return NVDP_OK;
 }
 
@@ -73,8 +75,8 @@ nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     size_t batch = nvdp__min(export->options->batch, fits), longest = 0;
     export->draw.texts = batch;
     for (size_t p = 0; p < export->from.parts; p++)
-        longest = nvdp__max(longest, export->from.part[p].data->longest);
-    if (export->from.joint != NULL) longest = nvdp__max(longest, export->from.joint->longest);
+        longest = nvdp__max(longest, export->from.part[p].longest);
+    longest = nvdp__max(longest, export->from.joint.longest);
     size_t threads = (size_t)nvdp_context_threads(ctx);
     size_t rows = batch * export->release.shape.samples * export->longest_rows;
     NVDP_TRY(nvdp__model_plan(export->from.run.model, batch, longest, false));

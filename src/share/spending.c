@@ -122,22 +122,13 @@ static size_t distinct(void *items, size_t count, size_t size) {
 
 /* --- blocks: sums are added up for one block of texts or persons after the other, so that memory is bounded --- */
 
-enum { SUMS = 1 << 16 }; /* max sums of a block */
+enum { SUMS = 1 << 15 }; /* max sums of a block, unless many digests begin alike */
 
 /* The sums of some texts or persons, sorted by hash. */
 struct block {
     struct nvdp__sum *sum; /* [count] */
-    size_t count;
+    size_t count, capacity;
 };
-
-/* Makes the sums of the items [first, first + SUMS) of `items` [count], each of which begins with a hash. */
-static void fill_block(struct block *block, const void *items, size_t size, size_t first,
-                       size_t count) {
-    block->count = nvdp__min(count - first, SUMS);
-    memset(block->sum, 0, block->count * sizeof *block->sum);
-    for (size_t i = 0; i < block->count; i++)
-        memcpy(block->sum[i].of, (const char *)items + (first + i) * size, NVDP__LEDGER_HASH);
-}
 
 /* Returns true unless the hash is before or after all hashes of the block. */
 static bool in_block(const struct block *block, const unsigned char *hash) {
@@ -209,6 +200,22 @@ static nvdp_status put(struct list *list, const unsigned char *text, const unsig
     memcpy(pair.text, text, sizeof pair.text);
     memcpy(pair.person, person, sizeof pair.person);
     return NVDP__PUSH(list->ctx, list->pair, list->count, list->capacity, pair);
+}
+
+/* Makes the sums of the pairs [first, first + count) of a sorted list, by their first hash, in place of other sums. */
+static nvdp_status fill_block(struct nvdp_context *ctx, const struct list *of, size_t first,
+                              size_t count, struct block *block) {
+    block->count = count;
+    NVDP_TRY(nvdp__reserve(ctx, &block->sum, &block->capacity, nvdp__max(count, SUMS),
+                           sizeof *block->sum));
+    memset(block->sum, 0, count * sizeof *block->sum);
+    for (size_t i = 0; i < count; i++)
+        memcpy(block->sum[i].of, of->pair[first + i].text, sizeof block->sum->of);
+    return NVDP_OK;
+}
+
+static void release_block(struct block *block) {
+    free(block->sum);
 }
 
 static void keep_distinct(struct list *list) {
@@ -370,24 +377,34 @@ static nvdp_status sum_block(const struct nvdp__records *records, const struct b
     return NVDP_OK;
 }
 
+/* Collects those distinct texts of a record that are in block b of `blocks`: digests are split by their first bytes. */
+static nvdp_status take_texts(const struct nvdp__ledger_record *of, size_t b, size_t blocks,
+                              struct list *texts) {
+    texts->count = 0;
+    for (size_t i = 0; i < of->release->texts; i++) {
+        const unsigned char *hash = of->text[i];
+        const uint64_t first = (uint64_t)hash[0] << 16 | (uint64_t)hash[1] << 8 | hash[2];
+        if (first * blocks >> 24 == b) NVDP_TRY(put(texts, hash, hash));
+    }
+    keep_distinct(texts);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__account_sum(const struct nvdp__records *records,
                               const struct nvdp__ledger_record *of, struct nvdp__account *account) {
-    const size_t texts = (size_t)of->release->texts;
-    nvdp__autofree nvdp__text_hash *text = NULL;
-    nvdp__autofree struct nvdp__sum *sum = NULL;
+    const size_t blocks = (size_t)of->release->texts / (SUMS - SUMS / 8) + 1;
+    nvdp__auto(release_list) struct list texts = {.ctx = records->ctx};
     nvdp__autofree bool *any = NULL;
+    nvdp__auto(release_block) struct block block = {0};
     size_t files = 0;
     account->spent.proven = records->filter.budget;
     account->spent.person_proven = records->person_filter.budget;
-    NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
-    memcpy(text, of->text, texts * sizeof *text);
-    account->count = distinct(text, texts, sizeof *text);
-    NVDP_TRY(NVDP__ARRAYS(records->ctx, NULL, NVDP__ITEMS(any, all_of(records)),
-                          NVDP__ITEMS(sum, nvdp__min(account->count, SUMS))));
-    for (size_t first = 0; first < account->count; first += SUMS) {
-        struct block block = {.sum = sum};
-        fill_block(&block, text, sizeof *text, first, account->count);
+    NVDP_TRY(NVDP__NEW(records->ctx, any, all_of(records)));
+    for (size_t b = 0; b < blocks; b++) {
+        NVDP_TRY(take_texts(of, b, blocks, &texts));
+        NVDP_TRY(fill_block(records->ctx, &texts, 0, texts.count, &block));
         NVDP_TRY(sum_block(records, &block, any, account));
+        account->count += block.count;
     }
     for (size_t r = records->count; r-- > 0;) {
         const struct nvdp__ledger_record *record = &records->record[r];
@@ -488,7 +505,7 @@ static nvdp_status add_persons(const struct nvdp__records *records,
                                const struct nvdp__ledger_record *of, double budget,
                                struct nvdp__spent *spent) {
     nvdp__auto(release_list) struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
-    nvdp__autofree struct nvdp__sum *sum = NULL;
+    nvdp__auto(release_block) struct block block = {0};
     struct nvdp__spent worst = {0};
     NVDP_TRY(nvdp__reserve(records->ctx, &own.pair, &own.capacity, (size_t)of->release->texts,
                            sizeof *own.pair));
@@ -500,10 +517,9 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     NVDP_TRY(collect_persons(records, &own, &persons, spent));
     NVDP_TRY(collect_pairs(records, &own, &persons, &pairs));
     spent->persons_compared = persons.count;
-    NVDP_TRY(NVDP__NEW(records->ctx, sum, nvdp__min(persons.count, SUMS)));
     for (size_t first = 0; first < persons.count; first += SUMS) {
-        struct block block = {.sum = sum};
-        fill_block(&block, persons.pair, sizeof *persons.pair, first, persons.count);
+        NVDP_TRY(fill_block(records->ctx, &persons, first, nvdp__min(persons.count - first, SUMS),
+                            &block));
         for (size_t k = 0; k < pairs.count; k++) {
             struct nvdp__sum *to = find_sum(&block, pairs.pair[k].person);
             if (to != NULL) to->texts++;
@@ -511,8 +527,9 @@ static nvdp_status add_persons(const struct nvdp__records *records,
         for (size_t r = 0; r < all_of(records); r++)
             if (counts(records, record_at(records, r)))
                 NVDP_TRY(add_to_persons(record_at(records, r), &pairs, &block));
-        NVDP__SORT(sum, block.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
-        find_largest(sum, block.count, records->delta, &records->person_filter, budget, &worst);
+        NVDP__SORT(block.sum, block.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
+        find_largest(block.sum, block.count, records->delta, &records->person_filter, budget,
+                     &worst);
     }
     spent->persons_over = worst.persons_over;
     spent->person_texts = worst.person_texts;

@@ -202,7 +202,7 @@ static nvdp_status plan(struct nvdp__export *export) {
                           "{duplicates}: refuse has no effect with {person}, because a person is "
                           "the unit, whatever texts are in the rows; {budget-epsilon} limits what "
                           "a text has in total");
-    export->from.units = export->from.part[0].data->count;
+    export->from.units = export->from.part[0].count;
     *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
                                           .delta = options->summary.delta,
                                           .persons = options->person != NULL,
@@ -265,24 +265,29 @@ static nvdp_status announce(struct nvdp__export *export) {
 
 /* --- the training of the encoder --- */
 
-/* Adds the texts of the input, which is read a second time. */
+/* Adds the texts of the input, which is read a further time. */
 static nvdp_status read_seen(const struct nvdp__export *export, struct nvdp__seen_texts *texts) {
     const struct nvdp__export_options *options = export->options;
-    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
-    nvdp__autofree char *bytes = NULL;
+    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *chunks = NULL;
+    const struct nvdp__rows *rows;
     struct stat info;
+    size_t at = 0;
     if (stat(options->input, &info) != 0 || !S_ISREG(info.st_mode))
         return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
                           "{input}: expected a regular file, because its texts are compared with "
                           "those that %s was trained on, found %s",
                           export->from.run.config.model, options->input);
-    NVDP_TRY(nvdp__summary_parse(export, &bytes, &rows));
-    for (size_t i = 0; i < rows.count; i++) {
-        const struct nvdp__text_row *row = &rows.row[i];
-        NVDP_TRY(nvdp__seen_texts_add(export->ctx, texts, i, row->text.text, row->text.size));
-        if (options->summary.pair != NULL)
-            NVDP_TRY(nvdp__seen_texts_add(export->ctx, texts, i, row->pair.text, row->pair.size));
-    }
+    NVDP_TRY(nvdp__summary_rows(export, &chunks));
+    do {
+        NVDP_TRY(nvdp__row_chunks_next(chunks, &rows));
+        for (size_t i = 0; i < rows->count; i++, at++) {
+            const struct nvdp__text_row *row = &rows->row[i];
+            NVDP_TRY(nvdp__seen_texts_add(export->ctx, texts, at, row->text.text, row->text.size));
+            if (options->summary.pair != NULL)
+                NVDP_TRY(
+                    nvdp__seen_texts_add(export->ctx, texts, at, row->pair.text, row->pair.size));
+        }
+    } while (rows->count > 0);
     return NVDP_OK;
 }
 
@@ -374,22 +379,30 @@ static void wipe(struct sums *sums) {
     nvdp__memory_release(&sums->memory);
 }
 
-/* Sets x of the rows [first, first + n). The means of texts are on a sphere whose radius is the clip of the run. */
+/* Returns the parts from which x is made: the texts, both texts of pairs, or pairs as one text. */
+static size_t parts_of(struct summarizer *of, struct nvdp__export_part *part[2]) {
+    struct nvdp__export_source *from = &of->export.from;
+    part[0] = of->facts.joint ? &from->joint : &from->part[0];
+    part[1] = &from->part[1];
+    return of->facts.joint ? 1 : from->parts;
+}
+
+/* Sets x of the rows [first, first + n) of the parts' texts. The means of texts are on a sphere whose radius is the
+ * clip of the run. */
 static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
     const size_t p = export->like.dim, d = of->facts.plan.dim;
     const double radius = export->from.run.model->info.nvib.clip.sequence;
+    struct nvdp__export_part *part[2];
     nvdp__autofree float *line = NULL;
     NVDP_TRY(NVDP__NEW(export->ctx, line, p));
-    const struct nvdp__export_part joint = {.data = export->from.joint};
-    for (size_t part = 0; part < (of->facts.joint ? 1 : export->from.parts); part++) {
-        NVDP_TRY(nvdp__export_infer(export, of->facts.joint ? &joint : &export->from.part[part],
-                                    first, n));
+    for (size_t k = 0, parts = parts_of(of, part); k < parts; k++) {
+        NVDP_TRY(nvdp__export_infer(export, part[k], first, n));
         for (size_t i = 0; i < n; i++) {
-            float *to = part == 0 ? sums->x + i * d : line;
-            for (size_t k = 0; k < p; k++)
-                to[k] = (float)(export->draw.posteriors->mu[i * p + k] / radius);
-            if (part > 0) nvdp__join_pair(p, line, sums->x + i * d);
+            float *to = k == 0 ? sums->x + i * d : line;
+            for (size_t j = 0; j < p; j++)
+                to[j] = (float)(export->draw.posteriors->mu[i * p + j] / radius);
+            if (k > 0) nvdp__join_pair(p, line, sums->x + i * d);
         }
     }
     return NVDP_OK;
@@ -402,12 +415,13 @@ static bool is_beyond(const struct nvdp__summary_facts *of, const char *answer) 
     return score < of->low || score > of->high;
 }
 
-/* Adds the rows [first, first + n) of the input. */
+/* Adds the rows [first, first + n) of the parts' texts. */
 static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
     const struct nvdp__export_source *from = &export->from;
     const struct nvdp__summary *plan = &of->facts.plan;
-    const char *const *answer = nvdp__dataset_storage(export->from.part[0].data)->answer;
+    const struct nvdp__export_part *part = &from->part[0];
+    const char *const *answer = nvdp__dataset_storage(part->data)->answer;
     NVDP_TRY(set_vectors(of, sums, first, n));
     for (size_t i = 0; i < n; i++) {
         const char *label = answer != NULL ? answer[first + i] : NULL;
@@ -415,23 +429,47 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
             nvdp__summary_answer(&of->facts, of->classes, of->class_name, label, sums->y);
         sums->unknown += !known;
         sums->beyond += known && is_beyond(&of->facts, label);
-        nvdp__summary_row(plan, of->facts.persons ? from->rows_of[from->unit_of[first + i]] : 1,
-                          sums->x + i * plan->dim, sums->y, sums->z + i * plan->width);
+        nvdp__summary_row(
+            plan, of->facts.persons ? from->rows_of[from->unit_of[part->first + first + i]] : 1,
+            sums->x + i * plan->dim, sums->y, sums->z + i * plan->width);
     }
     nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);
     return NVDP_OK;
 }
 
+/* Reads the next texts of all parts, which are texts of the same rows. */
+static nvdp_status next_rows(struct summarizer *of, bool *more) {
+    struct nvdp__export_source *from = &of->export.from;
+    struct nvdp__export_part *part[2];
+    NVDP_TRY(nvdp__export_next(&from->part[0], more));
+    for (size_t k = 0, parts = parts_of(of, part); k < parts; k++) {
+        bool also = *more;
+        if (part[k] != &from->part[0]) NVDP_TRY(nvdp__export_next(part[k], &also));
+        if (also != *more || (also && part[k]->data->count != from->part[0].data->count))
+            return nvdp__fail(of->export.ctx, NVDP_ERR_INPUT,
+                              "%s: expected both texts of each pair, found a change of the file",
+                              of->export.options->input);
+    }
+    return NVDP_OK;
+}
+
 static nvdp_status add_texts(struct summarizer *of, struct sums *sums) {
     struct nvdp__export *export = &of->export;
-    const size_t count = export->from.part[0].data->count;
+    const struct nvdp__export_part *part = &export->from.part[0];
+    const size_t count = part->count;
     struct nvdp__meter meter;
+    size_t done = 0;
     nvdp__meter_begin(&meter, export->ctx, "summarize", "text", 0, count);
-    for (size_t first = 0, n; first < count; first += n) {
-        n = nvdp__min(count - first, export->draw.texts);
-        NVDP_TRY(nvdp__check_cancelled(export->ctx, "summarize: cancelled"));
-        NVDP_TRY(add_batch(of, sums, first, n));
-        nvdp__meter_update(&meter, first + n, (double)(first + n), "text", NAN);
+    nvdp__export_rewind(export);
+    for (bool more;;) {
+        NVDP_TRY(next_rows(of, &more));
+        if (!more) break;
+        for (size_t first = 0, n; first < part->data->count; first += n, done += n) {
+            n = nvdp__min(part->data->count - first, export->draw.texts);
+            NVDP_TRY(nvdp__check_cancelled(export->ctx, "summarize: cancelled"));
+            NVDP_TRY(add_batch(of, sums, first, n));
+            nvdp__meter_update(&meter, done + n, (double)(done + n), "text", NAN);
+        }
     }
     nvdp__meter_end(&meter);
     nvdp__model_warn_replaced(export->from.run.model, export->draw.replaced, export->from.texts);

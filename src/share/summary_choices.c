@@ -9,6 +9,7 @@
 #include "share/export.h"
 #include "share/summarize.h"
 #include "text/task.h"
+#include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -107,21 +108,19 @@ static nvdp_status find_joint(struct nvdp__export *export) {
 
 /* --- directions --- */
 
-nvdp_status nvdp__summary_parse(const struct nvdp__export *export, char **bytes,
-                                struct nvdp__rows *rows) {
+nvdp_status nvdp__summary_rows(const struct nvdp__export *export, struct nvdp__row_chunks **out) {
     const struct nvdp__export_options *options = export->options;
+    const enum nvdp__label_use use =
+        nvdp__export_answers(options) == NULL ? NVDP__LABELS_FOUND : NVDP__LABELS_IGNORED;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    size_t count = 0;
+    enum nvdp__table_format format;
     config.task = NVDP_TASK_TSV;
     config.text_column = options->text_column;
     config.text_pair_column = options->summary.pair;
     config.id_column = options->person;
     nvdp__summary_set_task(export, &config);
-    NVDP_TRY(nvdp__read_stream(NULL, options->input, NVDP__DATA_LIMIT, bytes, &count));
-    return nvdp__rows_parse(NULL, &config,
-                            nvdp__export_answers(options) == NULL ? NVDP__LABELS_FOUND
-                                                                  : NVDP__LABELS_IGNORED,
-                            options->input, *bytes, count, rows);
+    NVDP_TRY(nvdp__rows_format(NULL, &config, use, options->input, &format));
+    return nvdp__row_chunks_open(NULL, &config, use, options->input, NULL, format, out);
 }
 
 void nvdp__summary_reduce(struct nvdp__export *export, size_t units, size_t public, size_t width) {
@@ -149,30 +148,53 @@ void nvdp__summary_reduce(struct nvdp__export *export, size_t units, size_t publ
                                      : "");
 }
 
+/* Counts the rows, and hashes the persons' names, if `name` is not NULL. */
+static nvdp_status read_units(const struct nvdp__export *export, size_t *count,
+                              nvdp__text_hash **name) {
+    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *chunks = NULL;
+    const struct nvdp__rows *rows;
+    size_t capacity = 0;
+    *count = 0;
+    NVDP_TRY(nvdp__summary_rows(export, &chunks));
+    do {
+        NVDP_TRY(nvdp__row_chunks_next(chunks, &rows));
+        const size_t all = *count + rows->count;
+        if (name != NULL) NVDP_TRY(nvdp__reserve(export->ctx, name, &capacity, all, sizeof **name));
+        for (size_t i = 0; name != NULL && i < rows->count; i++) {
+            nvdp__autofree char *text = strndup(
+                rows->row[i].id.text != NULL ? rows->row[i].id.text : "", rows->row[i].id.size);
+            NVDP_TRY(NVDP__MADE(text));
+            NVDP_TRY(
+                nvdp__name_hash(export->ctx, NULL, NVDP__LEDGER_PERSON, text, (*name)[*count + i]));
+        }
+        *count = all;
+    } while (rows->count > 0);
+    return NVDP_OK;
+}
+
 /* Counts the units of the input, which is read a further time. *units is 0 if it can be read only once. */
 static nvdp_status count_units(const struct nvdp__export *export, size_t *units) {
     const struct nvdp__export_options *options = export->options;
-    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
-    nvdp__autofree char *bytes = NULL;
+    nvdp__autofree nvdp__text_hash *name = NULL;
     nvdp__autofree bool *chosen = NULL;
-    nvdp__autofree const char **name = NULL;
     struct stat info;
-    size_t kept = 0;
+    size_t count = 0, named = 0;
     *units = 0;
     if (stat(options->input, &info) != 0 || !S_ISREG(info.st_mode)) return NVDP_OK;
-    if (nvdp__summary_parse(export, &bytes, &rows) != NVDP_OK) return NVDP_OK; /* refused later */
-    NVDP_TRY(nvdp__choose_rows(export->ctx, options->seed, rows.count, options->limit, &chosen));
-    for (size_t i = 0; i < rows.count; i++)
-        if (chosen[i]) rows.row[kept++] = rows.row[i];
-    *units = kept;
-    if (options->person == NULL) return NVDP_OK;
-    NVDP_TRY(nvdp__names_copy(export->ctx, kept, &rows.row->id, sizeof *rows.row, &name));
-    struct nvdp_dataset data = {.count = kept, .id = name};
-    struct nvdp__export probe = {.ctx = export->ctx, .from.part[0].data = &data};
-    const nvdp_status status = nvdp__export_find_persons(&probe);
-    *units = probe.from.units;
-    nvdp__memory_release(&probe.memory);
-    return status;
+    if (read_units(export, &count, options->person != NULL ? &name : NULL) != NVDP_OK)
+        return NVDP_OK; /* refused later */
+    *units = options->limit > 0 ? nvdp__min(count, options->limit) : count;
+    if (name == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__choose_rows(export->ctx, options->seed, count, options->limit, &chosen));
+    for (size_t i = 0; i < count; i++) /* a row without a name is a person */
+        if (chosen[i] && !sodium_is_zero(name[i], sizeof *name))
+            memmove(name[named++], name[i], sizeof *name);
+    *units -= named;
+    const struct nvdp__key by_bytes = {.size = sizeof *name, .kind = NVDP__KEY_MEMORY};
+    nvdp__sort(name, named, sizeof *name, &by_bytes, 1);
+    for (size_t i = 0; i < named; i++)
+        *units += i == 0 || memcmp(name[i], name[i - 1], sizeof *name) != 0;
+    return NVDP_OK;
 }
 
 /* Chooses the number of directions of texts. A run that exists keeps the directions of its map. */

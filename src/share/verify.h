@@ -23,7 +23,7 @@ struct nvdp__row_key {
     uint64_t hash; /* keyed with `secret` */
     size_t row;
 };
-struct nvdp__rows {
+struct nvdp__row_keys {
     unsigned char secret[16];  /* protects from rows that were made to have the same hash */
     struct nvdp__row_key *key; /* [count]; NULL without rows, or if memory was short */
     size_t count, shortest_row, longest_row;
@@ -42,7 +42,7 @@ struct nvdp__verify {
     struct nvdp__verify_place *place; /* [places] rows of splits, sorted */
     size_t places;
     double largest, square; /* max |z|, and the sum of squares of z */
-    struct nvdp__rows rows;
+    struct nvdp__row_keys rows;
     nvdp_status status; /* NVDP_ERR_MEMORY if memory was short, which is no fault of the file */
     /* The facts that the attributes state. */
     struct nvdp__model_info info;

@@ -382,7 +382,7 @@ static struct nvdp__row_law law_of(const struct nvdp__verify *v) {
 
 void nvdp__verify_sum(size_t count, const float *values, void *user) {
     struct nvdp__verify *v = user;
-    struct nvdp__rows *rows = &v->rows;
+    struct nvdp__row_keys *rows = &v->rows;
     const size_t dim = v->release.shape.dim;
     if (rows->key == NULL) {
         rows->key = nvdp__calloc(v->ctx, v->release.shape.rows, sizeof *rows->key);
@@ -428,7 +428,7 @@ static nvdp_status read_row(struct nvdp__verify *v, size_t row, void *buffer, vo
 static nvdp_status find_equal(struct nvdp__verify *v, const struct nvdp__row_law *law, bool *found,
                               size_t pair[2]) {
     const size_t dim = v->held->shape.dim, unit = nvdp__row_vectors(&v->held->shape);
-    struct nvdp__rows *rows = &v->rows;
+    struct nvdp__row_keys *rows = &v->rows;
     nvdp__autofree float *buffer = NULL, *values = NULL;
     nvdp__autofree unsigned char *one = NULL, *two = NULL;
     NVDP_TRY(NVDP__ARRAYS(v->ctx, NULL, NVDP__ITEMS(one, dim * sizeof(float)),
@@ -459,7 +459,7 @@ static nvdp_status find_equal(struct nvdp__verify *v, const struct nvdp__row_law
 nvdp_status nvdp__verify_rows(struct nvdp__verify *v) {
     static const char what[] = "every row has noise of its own, of the stated size";
     const struct nvdp__row_law law = law_of(v);
-    const struct nvdp__rows *rows = &v->rows;
+    const struct nvdp__row_keys *rows = &v->rows;
     bool equal = false;
     size_t pair[2] = {0};
     nvdp__autofree float *zeros = NULL;

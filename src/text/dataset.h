@@ -238,9 +238,19 @@ struct nvdp__repeats {
     char text[NVDP__REPEATS_TEXT];
 };
 
-/* Counts the rows of each text in all parts together, in linear time. */
-nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
-                                const struct nvdp_dataset *const *part, struct nvdp__repeats *out);
+/* Digests of texts, by which their repeats are counted. The caller sets the struct to zero with `ctx`, adds the texts,
+ * and releases it. */
+struct nvdp__text_digests {
+    struct nvdp_context *ctx;
+    unsigned char key[NVDP__TEXT_KEY];
+    unsigned char (*digest)[NVDP__TEXT_DIGEST];
+    size_t count, capacity;
+};
+nvdp_status nvdp__text_digests_add(struct nvdp__text_digests *digests,
+                                   const struct nvdp_dataset *data);
+void nvdp__text_digests_release(struct nvdp__text_digests *digests);
+/* Counts the rows of each text, and sorts the digests. */
+nvdp_status nvdp__repeats_count(struct nvdp__text_digests *digests, struct nvdp__repeats *out);
 
 /* Returns true if `drawn` further samples of a text keep within the `promise` of its run. A text without earlier
  * samples may have as many samples as a row gets, `samples`, because the caller chose this number, even beyond the

@@ -248,32 +248,43 @@ static void list(const size_t *texts, size_t most, char text[NVDP__REPEATS_TEXT]
     }
 }
 
-nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
-                                const struct nvdp_dataset *const *part, struct nvdp__repeats *out) {
-    nvdp__auto(nvdp__strings_release) struct nvdp__strings seen = {.ctx = ctx};
-    unsigned char key[NVDP__TEXT_KEY], digest[NVDP__TEXT_DIGEST];
-    size_t all = 0, index;
-    /* number of rows of each text; number of texts by their number of rows */
-    nvdp__autofree size_t *rows = NULL, *texts = NULL;
-    struct nvdp__repeats made = {.most = 0};
-    for (size_t p = 0; p < parts; p++)
-        all += part[p]->count;
-    NVDP_TRY(NVDP__NEW(ctx, rows, all));
+nvdp_status nvdp__text_digests_add(struct nvdp__text_digests *digests,
+                                   const struct nvdp_dataset *data) {
     /* the key is random, so equal digests of different texts are left to chance: about 2^-64 for 2^32 texts */
-    randombytes_buf(key, sizeof key);
-    for (size_t p = 0; p < parts; p++) {
-        for (size_t i = 0; i < part[p]->count; i++) {
-            const size_t at = part[p]->offset[i], n = part[p]->offset[i + 1] - at;
-            nvdp__text_digest(key, n, part[p]->ids + at, part[p]->types + at, digest);
-            NVDP_TRY(nvdp__strings_add(&seen, (const char *)digest, sizeof digest, &index));
-            rows[index]++;
-        }
+    if (digests->count == 0) randombytes_buf(digests->key, sizeof digests->key);
+    NVDP_TRY(nvdp__reserve(digests->ctx, &digests->digest, &digests->capacity,
+                           digests->count + data->count, sizeof *digests->digest));
+    for (size_t i = 0; i < data->count; i++) {
+        const size_t at = data->offset[i], n = data->offset[i + 1] - at;
+        nvdp__text_digest(digests->key, n, data->ids + at, data->types + at,
+                          digests->digest[digests->count++]);
     }
-    for (size_t i = 0; i < seen.count; i++)
-        made.most = nvdp__max(made.most, rows[i]);
-    NVDP_TRY(NVDP__NEW(ctx, texts, made.most + 1));
-    for (size_t i = 0; i < seen.count; i++)
-        texts[rows[i]]++;
+    return NVDP_OK;
+}
+
+void nvdp__text_digests_release(struct nvdp__text_digests *digests) {
+    free(digests->digest);
+    *digests = (struct nvdp__text_digests){.ctx = digests->ctx};
+}
+
+nvdp_status nvdp__repeats_count(struct nvdp__text_digests *digests, struct nvdp__repeats *out) {
+    const struct nvdp__key by_bytes = {.size = sizeof *digests->digest, .kind = NVDP__KEY_MEMORY};
+    nvdp__autofree size_t *texts = NULL; /* number of texts by their number of rows */
+    struct nvdp__repeats made = {.most = 0};
+    const size_t n = digests->count;
+    nvdp__sort(digests->digest, n, sizeof *digests->digest, &by_bytes, 1);
+    for (int pass = 0; pass < 2; pass++) { /* finds the largest number, then counts */
+        for (size_t i = 0, end; i < n; i = end) {
+            for (end = i + 1; end < n && memcmp(digests->digest[i], digests->digest[end],
+                                                sizeof *digests->digest) == 0;)
+                end++;
+            if (pass == 0)
+                made.most = nvdp__max(made.most, end - i);
+            else
+                texts[end - i]++;
+        }
+        if (pass == 0) NVDP_TRY(NVDP__NEW(digests->ctx, texts, made.most + 1));
+    }
     list(texts, made.most, made.text);
     *out = made;
     return NVDP_OK;

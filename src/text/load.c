@@ -12,6 +12,7 @@
 #include <nvdp/version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- the cache ---- */
 
@@ -271,17 +272,14 @@ static nvdp_status keep(struct nvdp_context *ctx, const char *directory, const c
 
 /* ---- rows to data set ---- */
 
-/* Reduces the rows to `limit` rows, in file order, and compares their texts with the public texts; NULL if there are
- * none. */
-static nvdp_status choose_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
-                               struct nvdp__public_texts *public, struct nvdp__rows *rows) {
-    nvdp__autofree bool *chosen = NULL;
+/* Reduces the rows to the chosen ones, and compares their texts with the public texts; NULL if there are none. */
+static nvdp_status keep_chosen(const bool *chosen, struct nvdp__public_texts *public,
+                               struct nvdp__rows *rows) {
     size_t kept = 0;
-    NVDP_TRY(nvdp__choose_rows(ctx, config->limit_seed, rows->count, config->limit, &chosen));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row row = rows->row[i];
         const size_t index = (size_t)row.index;
-        if (!chosen[i]) continue;
+        if (chosen != NULL && !chosen[i]) continue;
         rows->row[kept++] = row;
         if (public == NULL) continue;
         NVDP_TRY(nvdp__public_texts_compare(public, row.text.text, row.text.size, index));
@@ -290,6 +288,14 @@ static nvdp_status choose_rows(struct nvdp_context *ctx, const struct nvdp_datas
     }
     rows->count = kept;
     return NVDP_OK;
+}
+
+/* Reduces the rows to `limit` rows, in file order, and compares their texts with the public texts. */
+static nvdp_status choose_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                               struct nvdp__public_texts *public, struct nvdp__rows *rows) {
+    nvdp__autofree bool *chosen = NULL;
+    NVDP_TRY(nvdp__choose_rows(ctx, config->limit_seed, rows->count, config->limit, &chosen));
+    return keep_chosen(chosen, public, rows);
 }
 
 /* Takes ownership of the class names of the rows. */
@@ -327,35 +333,49 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
 /* A share of unknown tokens above this is reported. */
 static const double MANY_UNKNOWN = .2;
 
-void nvdp__log_truncated(struct nvdp_context *ctx, const char *path,
-                         const struct nvdp_dataset *dataset) {
-    const size_t n = dataset->count;
-    if (dataset->truncated > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens ({max-length})", path,
-                  dataset->truncated, n, 100 * (double)dataset->truncated / (double)n,
-                  dataset->longest);
-}
-
-/* Logs one line per finding. */
-static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                         const char *path, size_t not_utf8, const struct nvdp_dataset *dataset) {
+/* Adds the findings in a part of a file. */
+static void add_findings(const struct nvdp_tokenizer *tokenizer, const struct nvdp_dataset *dataset,
+                         struct nvdp__findings *to) {
     const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
     const size_t n = dataset->count,
                  specials = nvdp_tokenizer_specials(tokenizer, dataset->task->pair);
-    const size_t tokens = dataset->offset[n] > n * specials ? dataset->offset[n] - n * specials : 0;
-    size_t empty = 0, unknowns = 0;
+    to->texts += n;
+    to->tokens += dataset->offset[n] > n * specials ? dataset->offset[n] - n * specials : 0;
+    to->truncated += dataset->truncated;
+    to->longest = nvdp__max(to->longest, dataset->longest);
     for (size_t i = 0; i < n; i++)
-        empty += dataset->offset[i + 1] - dataset->offset[i] <= specials;
+        to->empty += dataset->offset[i + 1] - dataset->offset[i] <= specials;
     for (size_t k = 0; unknown >= 0 && k < dataset->offset[n]; k++)
-        unknowns += dataset->ids[k] == unknown;
-    nvdp__table_log_texts(ctx, path, not_utf8, empty, n);
-    if ((double)unknowns > MANY_UNKNOWN * (double)tokens)
+        to->unknown += dataset->ids[k] == unknown;
+}
+
+static void log_truncated(struct nvdp_context *ctx, const char *path,
+                          const struct nvdp__findings *of) {
+    if (of->truncated > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens ({max-length})", path,
+                  of->truncated, of->texts, 100 * (double)of->truncated / (double)of->texts,
+                  of->longest);
+}
+
+void nvdp__log_truncated(struct nvdp_context *ctx, const char *path,
+                         const struct nvdp_dataset *dataset) {
+    log_truncated(ctx, path,
+                  &(struct nvdp__findings){.texts = dataset->count,
+                                           .truncated = dataset->truncated,
+                                           .longest = dataset->longest});
+}
+
+/* Logs one line per finding. */
+static void log_findings(struct nvdp_context *ctx, const char *path, size_t not_utf8,
+                         const struct nvdp__findings *of) {
+    nvdp__table_log_texts(ctx, path, not_utf8, of->empty, of->texts);
+    if ((double)of->unknown > MANY_UNKNOWN * (double)of->tokens)
         nvdp__log(ctx, NVDP_LOG_WARNING,
                   "%s: %.0f %% of the tokens are not in the vocabulary: is the model one for this "
                   "language and script?",
-                  path, 100 * (double)unknowns / (double)tokens);
-    nvdp__log_truncated(ctx, path, dataset);
+                  path, 100 * (double)of->unknown / (double)of->tokens);
+    log_truncated(ctx, path, of);
 }
 
 /* Compares the sentences of a file of words with tags with the public texts. */
@@ -389,6 +409,7 @@ nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
     if (config->task == NVDP_TASK_NER)
         return nvdp__conll_dataset(ctx, tokenizer, config, path, out);
     struct nvdp_dataset *dataset = NULL;
+    struct nvdp__findings findings = {0};
     nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
     nvdp__autofree char *bytes = NULL, *kept = NULL;
     size_t count = 0;
@@ -407,9 +428,133 @@ nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
             nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
                       nvdp_context_error(ctx));
     }
-    log_findings(ctx, tokenizer, path, rows.not_utf8, dataset);
+    add_findings(tokenizer, dataset, &findings);
+    log_findings(ctx, path, rows.not_utf8, &findings);
     *out = dataset;
     return NVDP_OK;
+}
+
+/* ---- a file in parts ---- */
+
+enum { WHOLE = 4 << 20 }; /* max bytes of a file that is read as a whole */
+
+static bool is_packed(const char *path) {
+    return nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz");
+}
+
+bool nvdp__dataset_has_parts(const struct nvdp_dataset_config *config, const char *path) {
+    struct stat info;
+    return config->task != NVDP_TASK_NER && !config->skip_bad_rows && stat(path, &info) == 0 &&
+           S_ISREG(info.st_mode) && (info.st_size > WHOLE || is_packed(path));
+}
+
+nvdp_status nvdp__dataset_parts_open(struct nvdp_context *ctx,
+                                     const struct nvdp_tokenizer *tokenizer,
+                                     const struct nvdp_dataset_config *config,
+                                     enum nvdp__label_use use, const char *path,
+                                     struct nvdp__public_texts *public,
+                                     struct nvdp__dataset_parts *out) {
+    *out = (struct nvdp__dataset_parts){.ctx = ctx,
+                                        .tokenizer = tokenizer,
+                                        .config = *config,
+                                        .use = use,
+                                        .path = path,
+                                        .public = public,
+                                        .max_rows = SIZE_MAX};
+    NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
+    NVDP_TRY(nvdp__rows_format(ctx, config, use, path, &out->format));
+    if (config->limit == 0) return NVDP_OK;
+    NVDP_TRY(nvdp__rows_count(ctx, config, use, path, out->format, &out->max_rows));
+    return nvdp__choose_rows(ctx, config->limit_seed, out->max_rows, config->limit, &out->chosen);
+}
+
+static nvdp_status changed(const struct nvdp__dataset_parts *parts, nvdp_status status) {
+    return nvdp__fail(parts->ctx, status == NVDP_ERR_MEMORY ? status : NVDP_ERR_INPUT,
+                      "%s: expected the same texts whenever the file is read, found others or an "
+                      "error: the file changed meanwhile",
+                      parts->path);
+}
+
+/* Returns the context that records the messages of a pass: NULL after the first pass, which had them. */
+static struct nvdp_context *listener(const struct nvdp__dataset_parts *parts) {
+    return parts->known ? NULL : parts->ctx;
+}
+
+/* Adds the texts and ids of a part to the digest of the pass. */
+static void add_content(struct nvdp__dataset_parts *parts, const struct nvdp_dataset *data) {
+    parts->read.texts += data->count;
+    for (size_t i = 0; i < data->count; i++) {
+        const size_t at = data->offset[i], n = data->offset[i + 1] - at;
+        NVDP__DIGEST_NUMBERS(&parts->read.digest, n);
+        nvdp__digest_bytes(&parts->read.digest, data->ids + at, n * sizeof *data->ids);
+        nvdp__digest_text(&parts->read.digest, data->id != NULL ? data->id[i] : NULL);
+    }
+}
+
+/* Ends a pass: the first pass logs its findings, and a further pass must have found the same texts. */
+static nvdp_status end_pass(struct nvdp__dataset_parts *parts, const struct nvdp__rows *rows) {
+    char digest[NVDP__DIGEST_HEX];
+    nvdp__digest_end(&parts->read.digest, digest);
+    if (parts->known && strcmp(digest, parts->digest) != 0) return changed(parts, NVDP_OK);
+    if (!parts->known) {
+        memcpy(parts->digest, digest, sizeof digest);
+        parts->known = true;
+        parts->max_rows = parts->read.rows;
+        nvdp__rows_log_skipped(parts->ctx, parts->path, rows->skipped);
+        if (parts->format == NVDP__TABLE_LINES)
+            nvdp__table_log_lines(parts->ctx, parts->path, parts->read.rows);
+        log_findings(parts->ctx, parts->path, rows->not_utf8, &parts->findings);
+    }
+    nvdp__dataset_parts_rewind(parts);
+    return NVDP_OK;
+}
+
+/* Makes a data set of those of the rows that are chosen, which may be none. */
+static nvdp_status make_part(struct nvdp__dataset_parts *parts, const struct nvdp__rows *from,
+                             struct nvdp_dataset **out) {
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
+    struct nvdp__rows rows = *from; /* the class names stay with the reader */
+    rows.labels = NULL;
+    NVDP_TRY(keep_chosen(parts->chosen != NULL ? parts->chosen + parts->read.rows : NULL,
+                         parts->known ? NULL : parts->public, &rows));
+    parts->read.rows += from->count;
+    if (rows.count == 0) return NVDP_OK;
+    NVDP_TRY(dataset_of_rows(parts->ctx, parts->tokenizer, parts->config.max_length, &rows, &data));
+    add_content(parts, data);
+    if (!parts->known) add_findings(parts->tokenizer, data, &parts->findings);
+    return NVDP__HAND_OVER(out, data);
+}
+
+nvdp_status nvdp__dataset_parts_next(struct nvdp__dataset_parts *parts,
+                                     struct nvdp_dataset **data) {
+    const struct nvdp__rows *rows = NULL;
+    nvdp_status status = NVDP_OK;
+    nvdp_dataset_free(*data);
+    *data = NULL;
+    if (parts->rows == NULL) {
+        parts->read.digest = nvdp__digest_begin();
+        status = nvdp__row_chunks_open(listener(parts), &parts->config, parts->use, parts->path,
+                                       NULL, parts->format, &parts->rows);
+    }
+    while (status == NVDP_OK && *data == NULL) {
+        status = nvdp__row_chunks_next(parts->rows, &rows);
+        if (status != NVDP_OK) break;
+        if (rows->count == 0) return end_pass(parts, rows);
+        if (rows->count > parts->max_rows - parts->read.rows) return changed(parts, NVDP_OK);
+        NVDP_TRY(make_part(parts, rows, data));
+    }
+    return status != NVDP_OK && parts->known ? changed(parts, status) : status;
+}
+
+void nvdp__dataset_parts_rewind(struct nvdp__dataset_parts *parts) {
+    nvdp__row_chunks_close(parts->rows);
+    parts->rows = NULL;
+    parts->read.rows = parts->read.texts = 0;
+}
+
+void nvdp__dataset_parts_close(struct nvdp__dataset_parts *parts) {
+    nvdp__dataset_parts_rewind(parts);
+    free(parts->chosen);
 }
 
 /* Copies the caller's options. Options that the caller's struct lacks get their defaults. */

@@ -641,6 +641,14 @@ nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layo
     return NVDP_OK;
 }
 
+/* Returns true if a file may have one text per line: its name is not the name of a table, and no columns are needed. */
+static bool may_be_lines(const struct nvdp_dataset_config *config,
+                         const struct nvdp__layout *layout, enum nvdp__label_use use,
+                         const char *path) {
+    return use == NVDP__LABELS_FOUND && !nvdp__is_table(path) && layout->pair == NULL &&
+           config->id_column == NULL;
+}
+
 /* Sets the format. GLUE's files are plain TSV. The format of a user's file depends on the file's name, and
  * tab-separated files may have quotes. A file of texts whose name is not the name of a table may have one text per
  * line, unless columns are needed. */
@@ -649,8 +657,7 @@ static nvdp_status open_table(struct nvdp__row_chunks *of, const char *path, con
     struct nvdp__tsv *tsv = &of->chunks.tsv;
     const struct nvdp__layout *layout = &of->layout;
     nvdp__table_chunks_of_bytes(of->ctx, path, bytes, count, &of->chunks);
-    if (of->use == NVDP__LABELS_FOUND && !nvdp__is_table(path) && layout->pair == NULL &&
-        of->config.id_column == NULL) {
+    if (may_be_lines(&of->config, layout, of->use, path)) {
         NVDP_TRY(nvdp__texts_format(of->ctx, layout, path, bytes, count, &tsv->format));
         of->rows.lines = tsv->format == NVDP__TABLE_LINES;
         if (tsv->format != NVDP__TABLE_TSV) return NVDP_OK;
@@ -720,6 +727,36 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     NVDP_TRY(end(&of));
     NVDP__HAND_OVER(&of.rows.pool, of.chunks.tsv.pool);
     return NVDP__HAND_OVER(rows, of.rows);
+}
+
+nvdp_status nvdp__rows_format(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                              enum nvdp__label_use use, const char *path,
+                              enum nvdp__table_format *format) {
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
+    struct nvdp__layout layout;
+    struct nvdp__field head;
+    NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
+    if (may_be_lines(config, &layout, use, path)) {
+        NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
+        NVDP_TRY(nvdp__lines_peek(&lines, NVDP__LOOK_BYTES, &head));
+        NVDP_TRY(nvdp__texts_format(ctx, &layout, path, head.text, head.size, format));
+        if (*format != NVDP__TABLE_TSV) return NVDP_OK;
+    }
+    return nvdp__table_chunks_format(ctx, &layout, path, format);
+}
+
+nvdp_status nvdp__rows_count(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                             enum nvdp__label_use use, const char *path,
+                             enum nvdp__table_format format, size_t *count) {
+    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *chunks = NULL;
+    const struct nvdp__rows *rows;
+    NVDP_TRY(nvdp__row_chunks_open(ctx, config, use, path, NULL, format, &chunks));
+    *count = 0;
+    do {
+        NVDP_TRY(nvdp__row_chunks_next(chunks, &rows));
+        *count += rows->count;
+    } while (rows->count > 0);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,

@@ -4,6 +4,7 @@
 #define NVDP_SRC_TEXT_TASK_H
 
 #include "base/array.h"
+#include "base/cache.h"
 #include "base/file.h"
 #include "text/dataset.h"
 #include "text/normalize.h"
@@ -247,6 +248,14 @@ void nvdp__rows_release(struct nvdp__rows *rows);
 /* Logs the notice about rows without a gold label, if there are any. */
 void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t skipped);
 
+/* Finds the format of a file as nvdp__rows_parse() does, and logs the use of quotes. The file is regular. */
+nvdp_status nvdp__rows_format(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                              enum nvdp__label_use use, const char *path,
+                              enum nvdp__table_format *format);
+/* Counts the rows of a file of this format. */
+nvdp_status nvdp__rows_count(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                             enum nvdp__label_use use, const char *path,
+                             enum nvdp__table_format format, size_t *count);
 /* The rows of a file of any size, in parts; `path` must outlive this object. For NVDP__TABLE_LINES, there is one
  * text per line, and the configuration is not used. `begun` is NULL to open the file, or as in
  * nvdp__table_chunks_adopt(). */
@@ -261,6 +270,53 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
 nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out);
 void nvdp__row_chunks_close(struct nvdp__row_chunks *of); /* NULL is allowed */
 NVDP__AUTOPTR(struct nvdp__row_chunks, nvdp__row_chunks_close)
+
+/* ---- a file of texts in parts (load.c) ---- */
+
+/* Counts of a pass over the texts of a file, for notices. */
+struct nvdp__findings {
+    size_t texts, tokens;      /* numbers of texts, and of tokens that are not special */
+    size_t empty, unknown;     /* texts without tokens; tokens that are not in the vocabulary */
+    size_t truncated, longest; /* texts that were cut; length of the longest text in tokens */
+};
+
+/* A file of texts that is read and tokenized in parts, as often as the caller wants, so that memory does not grow with
+ * the file. All members are for reading. */
+struct nvdp__dataset_parts {
+    struct nvdp_context *ctx;
+    const struct nvdp_tokenizer *tokenizer;
+    struct nvdp_dataset_config config;
+    enum nvdp__label_use use;
+    const char *path;
+    struct nvdp__public_texts *public;
+    enum nvdp__table_format format;
+    bool *chosen;                  /* [max_rows] rows that are chosen; NULL for all rows */
+    size_t max_rows;               /* number of rows of the file; SIZE_MAX if it is not known yet */
+    struct nvdp__row_chunks *rows; /* the file; NULL between two passes */
+    struct {
+        size_t rows, texts;
+        struct nvdp__digest digest;
+    } read;     /* by this pass, so far */
+    bool known; /* the first pass ended, so the next two members are set */
+    struct nvdp__findings findings;
+    char digest[NVDP__DIGEST_HEX]; /* digest of all texts and ids */
+};
+/* Returns true for a file that can be read several times and is too large to be read as a whole. */
+bool nvdp__dataset_has_parts(const struct nvdp_dataset_config *config, const char *path);
+/* Opens a file whose texts are those of nvdp__dataset_load_rows(). The arguments must outlive the parts. */
+nvdp_status nvdp__dataset_parts_open(struct nvdp_context *ctx,
+                                     const struct nvdp_tokenizer *tokenizer,
+                                     const struct nvdp_dataset_config *config,
+                                     enum nvdp__label_use use, const char *path,
+                                     struct nvdp__public_texts *public,
+                                     struct nvdp__dataset_parts *out);
+/* Frees *data, and replaces it by the next texts, or by NULL at the end of the file, from where the next call begins
+ * again. The first pass compares the texts with the public texts, and logs the notices about the texts.
+ * NVDP_ERR_INPUT if the texts or their ids are not those of the first pass. */
+nvdp_status nvdp__dataset_parts_next(struct nvdp__dataset_parts *parts, struct nvdp_dataset **data);
+/* Ends a pass before the end of the file. */
+void nvdp__dataset_parts_rewind(struct nvdp__dataset_parts *parts);
+void nvdp__dataset_parts_close(struct nvdp__dataset_parts *parts);
 
 /* ---- words with tags (conll.c) ---- */
 

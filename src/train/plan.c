@@ -102,14 +102,16 @@ static nvdp_status measure(struct nvdp__trainer *t, bool kept, struct nvdp_train
  * rows of a text together have mu sqrt(rows). */
 static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_train_plan *plan) {
     const struct nvdp__train_options *config = &t->config;
-    const struct nvdp_dataset *const part[] = {t->all, t->test};
+    nvdp__auto(nvdp__text_digests_release) struct nvdp__text_digests digests = {.ctx = t->ctx};
     const double clip = config->nvib.clip.sequence, releases = (double)config->certified_releases;
     const bool whole = config->certified_epsilon > 0 || config->certified_guess != NULL;
     const double delta = whole ? config->certified_delta : config->word_delta;
     struct nvdp__repeats repeats;
     plan->repeat_epsilon = NAN;
     if (!nvdp__has_budget(config)) return NVDP_OK;
-    NVDP_TRY(nvdp__repeats_count(t->ctx, 2, part, &repeats));
+    NVDP_TRY(nvdp__text_digests_add(&digests, t->all));
+    NVDP_TRY(nvdp__text_digests_add(&digests, t->test));
+    NVDP_TRY(nvdp__repeats_count(&digests, &repeats));
     const double mu = whole ? 2 * clip : nvdp_gdp_mu(config->word_epsilon, delta) / sqrt(releases);
     plan->repeat_rows = repeats.most;
     plan->repeat_epsilon = nvdp_gdp_epsilon(mu * sqrt((double)repeats.most), delta);

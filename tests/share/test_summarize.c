@@ -4,6 +4,8 @@
 #include "fixture.h"
 #include "share/summarize.h"
 #include <nvdp/attack.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 struct place {
     struct nvdp_context *ctx;
@@ -197,6 +199,88 @@ Test(summarize, a_task_has_its_columns_and_answers) {
 }
 
 /* Without an option, the number of directions follows from n, epsilon and the width alone, and the owner hears why. */
+/* Packed files, and large ones, are read in parts, several times: the summary is the same. */
+Test(summarize, a_file_in_parts_gives_the_same_sum) {
+    static const char *const options[][2] = {{"label-column", "label"},
+                                             {"person", "person"},
+                                             {"text-pair-column", "person"},
+                                             {"limit", "23"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct place p = place_with(60);
+        struct nvdp_summary_result result[2] = {NVDP_RESULT(struct nvdp_summary_result),
+                                                NVDP_RESULT(struct nvdp_summary_result)};
+        const double *matrix[2];
+        char heard[2][4096] = {"", ""};
+        size_t width[2];
+        cr_assert_eq(system(support_path("gzip -fk %s", p.input)), 0);
+        for (size_t k = 0; k < 2; k++) {
+            const char *out = out_path(support_path("%zu-%zu.h5", i, k));
+            if (k == 1) strcat(p.input, ".gz");
+            snprintf(p.run, sizeof p.run, "%s", support_path("%s-run", out));
+            nvdp_context_set_log(p.ctx, hear, heard[k]);
+            ok(SUMMARIZE(&p, out, &result[k], "insecure-seed", "5", "classes", "good,bad",
+                         options[i][0], options[i][1]));
+            matrix[k] = matrix_of(&p, out, &width[k]);
+            result[k].run[0] = '\0';
+            support_contains(heard[k], "new ledger");
+        }
+        cr_expect_eq(width[0], width[1]);
+        cr_expect_arr_eq(matrix[0], matrix[1], width[0] * width[0] * sizeof *matrix[0]);
+        cr_expect_str_eq(result[0].statement, result[1].statement);
+        cr_expect_eq(result[0].units, result[1].units);
+        cr_expect_eq(result[0].spent_samples, result[1].spent_samples);
+        cr_expect_eq(result[0].spent_epsilon, result[1].spent_epsilon);
+        /* the notice about repeated texts, which only the first case has, is the same */
+        const char *found[2] = {strstr(heard[0], "in these texts"),
+                                strstr(heard[1], "in these texts")};
+        cr_expect_eq(found[0] != NULL, found[1] != NULL);
+    }
+}
+
+#ifndef NVDP_SANITIZED
+/* Returns the peak of memory, in bytes, of a summary in another process. */
+static double peak_of(const struct place *p, size_t rows, const char *vectors) {
+    struct rusage usage;
+    int status = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        struct nvdp_context *ctx = support_context();
+        struct nvdp_config *config =
+            support_config(ctx, "summarize", "out", out_path(support_path("%zu.h5", rows)), "rows",
+                           "0", "center", vectors != NULL ? vectors : p->center,
+                           vectors != NULL ? "vectors" : "input", p->input, NULL);
+        if (vectors == NULL)
+            support_set_all(ctx, config, "model", p->model, "reduce", "0", "run",
+                            support_path("%s-%zu", p->run, rows), NULL);
+        _exit(nvdp_summarize(ctx, config, NULL) != NVDP_OK);
+    }
+    cr_assert_eq(wait4(child, &status, 0, &usage), child);
+    cr_assert_eq(status, 0);
+    return (double)usage.ru_maxrss * 1024;
+}
+
+/* Memory grows by at most 64 bytes per row. */
+Test(summarize, memory_does_not_grow_with_the_texts, .timeout = 120) {
+    enum { FEW = 100000, MANY = 300000 };
+    struct place p = place_with(20);
+    double peak[2];
+    for (size_t k = 0; k < 2; k++) {
+        const size_t rows = k == 0 ? FEW : MANY;
+        nvdp__autoptr(fclose) FILE *input = fopen(p.input, "w");
+        fputs("text\n", input);
+        for (size_t i = 0; i < rows; i++) {
+            for (size_t word = 0, rest = i; word < 24; word++, rest = rest * 5 / 4 + 1)
+                fputs(rest % 3 == 0 ? "a " : rest % 3 == 1 ? "good " : "film ", input);
+            fputc('\n', input);
+        }
+        fflush(input);
+        peak[k] = peak_of(&p, rows, NULL);
+    }
+    cr_expect_leq((peak[1] - peak[0]) / (MANY - FEW), 64, "%g bytes per row",
+                  (peak[1] - peak[0]) / (MANY - FEW));
+}
+#endif
+
 Test(summarize, directions_follow_from_public_facts) {
     struct place p = place_with(20);
     char heard[4096] = "";
@@ -402,6 +486,7 @@ Test(summarize, a_row_does_not_depend_on_the_others) {
         text[ROWS - 1] = k == 0 ? "bad" : lengthy;
         ok(nvdp_dataset_from_texts(p.ctx, nvdp_model_tokenizer(export.from.run.model), 48, ROWS,
                                    text, NULL, &export.from.part[0].data));
+        ok(nvdp__export_scan(&export, &export.from.part[0]));
         export.from.parts = 1;
         export.from.texts = ROWS;
         dim = export.like.dim = export.from.run.model->info.nvib.latent_dim;

@@ -20,8 +20,11 @@ static struct nvdp_dataset *made(size_t count, const int *name, const int *pair)
 }
 
 static struct nvdp__repeats counted(size_t parts, const struct nvdp_dataset *const *part) {
+    nvdp__auto(nvdp__text_digests_release) struct nvdp__text_digests digests = {.ctx = ctx};
     struct nvdp__repeats repeats;
-    ok(nvdp__repeats_count(ctx, parts, part, &repeats));
+    for (size_t p = 0; p < parts; p++)
+        ok(nvdp__text_digests_add(&digests, part[p]));
+    ok(nvdp__repeats_count(&digests, &repeats));
     return repeats;
 }
 
