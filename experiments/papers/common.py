@@ -15,13 +15,19 @@ command continues where it stopped, and the page follows from the records alone.
 
     study.main()"""
 import argparse
+import ast
 import csv
 import dataclasses
+import datetime
 import fcntl
+import functools
+import hashlib
 import inspect
 import json
 import math
 import os
+import platform
+import random
 import re
 import resource
 import shlex
@@ -30,7 +36,14 @@ import statistics
 import struct
 import subprocess
 import sys
+import textwrap
 import unicodedata
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+# The folders whose code decides the numbers of a command.
+COMMON_CODE = ("src/base", "src/encoder", "src/model", "src/tensor", "src/text", "src/train")
+CODE = {"sanitize": ("dchi", "src/sanitize"), "pretrain": ("rdp", "src/account", "src/pretrain")}
+OTHER_CODE = ("nvib", "vib", "rdp", "summary", "src/account", "src/attack", "src/mechanism", "src/share")
 
 
 @dataclasses.dataclass
@@ -135,6 +148,9 @@ class Study:
         self.makers = {}  # output -> the Maker of it
         self.others = {}  # input -> (its value, the one of stored numbers) where they differ
         self.lead = None  # function that returns the page's first paragraph from the numbers
+        self.dry, self.left, self.planned = False, 0, set()  # with --dry-run: hours that are left, and the measurements that were printed
+        self.used = {}  # name -> (record, digest of the code behind it today) of every record that was read
+        self.remake = {}  # name -> function that measures a stored record again
 
     def table(self, function):
         self.tables[function.__name__] = function
@@ -161,14 +177,19 @@ class Study:
 
         unmade = [maker.missing.hours for maker in inputs.values() if maker.missing is not None]
         if unmade:
+            self.plan(name, hours)
             return missing(sum(unmade) + hours)
         record = self.records.get(name)
         if record is not None and record["arguments"] == stored and record.get("made", made) == made and not again:  # older records have no "made"
-            return {**record["values"], "cpu": record["cpu"]}
+            read_only = [text for text, before in zip(texts, ["", *texts]) if before != "--out"]
+            if not made and not any("{out}" in text for text in read_only) and all(map(os.path.exists, self.files(texts).values())):
+                self.remake[name] = lambda: self.measure(name, *arguments, hours=hours, keep=keep, again=True)
+            return self.stored(name, code_of(texts[0]))
         if record is not None and len(record["arguments"]) == len(texts):
             self.others.update({name: (now, old) for text, now, old in zip(texts, stored, record["arguments"]) for name in self.inputs
                                 if "{%s}" % name in text and now != old})
         if hours > self.options.hours:
+            self.plan(name, hours)
             return missing(hours)
         for path, maker in inputs.items():  # an input may be gone, for example if the stored numbers are from another machine, or of other arguments
             path = path.format(**vars(self.options))
@@ -182,9 +203,65 @@ class Study:
         start = cpu_of_children()
         found = self.run(*command)
         values = {key: find(found, key) for key in keep}
-        record = {"arguments": stored, **({"made": made} if made else {}), "cpu": round(cpu_of_children() - start, 1), "values": values}
+        record = {"arguments": stored, **({"made": made} if made else {}), "cpu": round(cpu_of_children() - start, 1), "values": values,
+                  "source": self.source(stored, code_of(texts[0]), texts)}
         self.save(name, record, None if again or out is None else out.format(out="OUT", **short))
-        return {**values, "cpu": self.records[name]["cpu"]}
+        return self.stored(name, code_of(texts[0]))
+
+    def stored(self, name, code):
+        """Returns the numbers of a record, and remembers that the page has them."""
+        record = self.records[name]
+        self.used[name] = record, code
+        return {**record["values"], "cpu": record["cpu"]}
+
+    def plan(self, name, hours):
+        """With --dry-run, prints a measurement that is left."""
+        if self.dry and name not in self.planned:
+            self.planned.add(name)
+            self.left += hours
+            print("%-40s about %6.2f hours, %6.1f in all" % (name, hours, self.left), flush=True)
+
+    def source(self, arguments, code, texts):
+        """Returns what a record says of its measurement. arguments: of the record. texts: the arguments in which an input is {name}; without an input,
+        the measurement may read them all."""
+        files = self.files(texts) or self.files(["{%s}" % name for name in self.inputs])
+        options = ["--%s %s" % (name.replace("_", "-"), os.path.basename(str(getattr(self.options, name)).rstrip("/"))) for name, (default, _) in self.inputs.items()
+                   if getattr(self.options, name) != default]
+        text = " ".join(map(str, arguments))
+        precision = re.search(r'(?:--precision |"precision": ")(\w+)', text)
+        return {"command": " ".join(["experiments/%s/run.py" % self.place, *self.options.tables, *options]), **program(self.options.nvdp),
+                "date": datetime.date.today().isoformat(), "processor": processor(), "threads": self.options.threads, "precision": precision[1] if precision else "f32",
+                "data": {path: digest_of_files(file) for path, file in files.items() if os.path.exists(file)}, "code": code}
+
+    def files(self, texts):
+        """Returns the inputs that arguments name, such as "{glue}/SST-2" -> its path."""
+        found = {match for text in texts for match in re.findall(r"\{\w+\}[\w./-]*", text) if match[1:].split("}")[0] in self.inputs}
+        paths = {text: str(text.format(**vars(self.options))) for text in sorted(found)}
+        return {text: path for text, path in paths.items() if not isinstance(getattr(self.options, text[1:].split("}")[0]), (int, float))}
+
+    def origin(self):
+        """Returns the page's sentence on the versions that measured the numbers of its tables."""
+        known = [(record["source"], code) for record, code in self.used.values() if "source" in record]
+        old = len(self.used) - len(known)
+        texts = ["%d by nvdp %s" % (len(known), ", ".join(sorted({"%s (commit %s, %s, %s)" % (of["version"], of["commit"], of["date"], of["processor"]) for of, _ in known})))] if known else []
+        stale = sum(of["code"] != code for of, code in known)
+        texts += ["%d of them by an older version of the code behind them" % stale] if stale else []
+        texts += ["%d recorded before records stated version, data and code" % old] if old else []
+        return "Records: " + ("; ".join(texts) or "none") + "."
+
+    def redraw(self, count=3, cpu=15):
+        """Measures random cheap records again, stores nothing, and stops if a number differs by more than its spread."""
+        cheap = sorted(name for name in self.remake if self.records[name]["cpu"] <= cpu)
+        self.options.hours = math.inf
+        names, before, failed = random.Random(self.options.draw).sample(cheap, min(count, len(cheap))), dict(self.records), []
+        self.save = lambda name, record, changed=None: self.records.update({name: record})
+        for name in names:
+            found = self.remake[name]()
+            differing = ["%s: stored %s, now %s" % (key, before[name]["values"][key], found[key]) for key in before[name]["values"] if not alike_numbers(before[name]["values"][key], found[key])]
+            print("%s: %s" % (name, "; ".join(differing) or "the same"), flush=True)
+            failed += differing
+        if failed or not names:
+            sys.exit("%d numbers differ" % len(failed) if failed else "no record is cheap enough")
 
     def run(self, *command, statuses=(0,)):
         """Runs nvdp and returns its JSON output. statuses: exit statuses that come with an output."""
@@ -199,13 +276,17 @@ class Study:
     def once(self, name, arguments, hours, work):
         """Returns the numbers that work() computes, which are stored with these arguments like those of measure()."""
         record = self.records.get(name)
+        code = code_behind(work, self)
         if record is not None and record["arguments"] == arguments:
+            self.used[name] = record, code
             return record["values"]
         if hours > self.options.hours:
+            self.plan(name, hours)
             return Missing(hours)
         start = sum(os.times()[:4])
         values = work()
-        self.save(name, {"arguments": arguments, "cpu": round(sum(os.times()[:4]) - start, 1), "values": values})
+        self.save(name, {"arguments": arguments, "cpu": round(sum(os.times()[:4]) - start, 1), "values": values, "source": self.source(arguments, code, [])})
+        self.used[name] = self.records[name], code
         return values
 
     def embed(self, model, texts, path, precision="f32"):
@@ -270,8 +351,9 @@ class Study:
         with open(self.options.page, "w", encoding="utf-8") as file:
             for text in ("# " + self.title, self.lead and self.lead(), clean(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1])):
                 file.write(text + "\n\n" if text else "")
-            file.write("`experiments/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in all.%s\n\n" % (
+            file.write("`experiments/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in all.%s\n" % (
                 self.place, seconds / 60, " A cell *not run* names the estimate for one core; `--hours N` runs it." * any("| not run;" in text for text in tables)))
+            file.write(self.origin() + "\n\n")
             file.write("\n\n".join(tables) + "\n")
         for name, draw in self.figures.items():
             path = os.path.join(os.path.dirname(self.options.page), "figures", name)
@@ -286,8 +368,11 @@ class Study:
             epilog="tables:\n%s\n\nRun it in the root of the repository, for example:\n  experiments/%s/run.py %s%s" % (
                 "\n".join("  %-*s  %s" % (width, name, title) for name, title in titles.items()), self.place, next(iter(titles)),
                 " --glue PATH/TO/glue" * ("glue" in self.inputs)))
-        parser.add_argument("tables", nargs="+", metavar="TABLE", choices=[*self.tables, "all", "page"],
-                            help="a table listed below: measures what is not stored, and prints it; all; or page: writes the page from the stored records")
+        parser.add_argument("tables", nargs="*", metavar="TABLE", default="all", choices=[*self.tables, "all", "page", "redraw"],
+                            help="a table listed below: measures what is not stored, and prints it; all (the default); page: writes the page from the stored "
+                            "records; or redraw: measures three random cheap records again and compares")
+        parser.add_argument("--dry-run", action="store_true", help="prints the measurements that are left and about how long they take, and runs nothing")
+        parser.add_argument("--draw", type=int, help="seed of the choice of records for redraw (default: another choice each time)")
         parser.add_argument("--nvdp", default=os.environ.get("NVDP", "build/release/nvdp"), help="the program (default %(default)s)")
         parser.add_argument("--hours", type=float, default=0.1, help="skips measurements that are estimated to take longer (default %(default)s)")
         parser.add_argument("--threads", type=int, default=1, help="threads of each run (default %(default)s)")
@@ -297,11 +382,20 @@ class Study:
         for name, (default, meaning) in self.inputs.items():
             parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default, help=meaning + " (default %(default)s)")
         self.options = parser.parse_args()
+        self.options.tables = [self.options.tables] if isinstance(self.options.tables, str) else self.options.tables
         os.makedirs(self.options.out, exist_ok=True)
         self.records = self.load()
         if self.options.tables == ["page"]:
             self.options.hours = -1  # no measurement runs
             return self.page()
+        if self.options.dry_run or self.options.tables == ["redraw"]:
+            self.dry, hours, self.options.hours = self.options.dry_run, self.options.hours, -1
+            for name in self.tables if {"all", "redraw"} & set(self.options.tables) else self.options.tables:
+                self.tables[name](self)
+            self.options.hours = hours
+            if self.dry:
+                return print("%d measurements are left, about %.1f hours" % (len(self.planned), self.left))
+            return self.redraw()
         try:
             for name in self.tables if "all" in self.options.tables else self.options.tables:
                 print(self.text(name) + "\n", flush=True)
@@ -310,6 +404,83 @@ class Study:
                 parser.prog, error.cmd[2], error.returncode))
         except FileNotFoundError as error:
             sys.exit("%s: %s: no such file; --help lists the options that name the program and the inputs" % (parser.prog, error.filename))
+
+
+@functools.lru_cache(None)
+def program(nvdp):
+    """Returns the version of the program, and the commit of its source; + marks a source with changes."""
+    said = subprocess.run([nvdp, "--version"], check=False, stdout=subprocess.PIPE, text=True).stdout.split() if shutil.which(nvdp) else []
+    git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+    commit = git("rev-parse", "--short=12", "HEAD") if shutil.which("git") else ""
+    return {"version": said[1] if said[:1] == ["nvdp"] else None, "commit": (commit + "+" * bool(git("status", "--porcelain", "-uno", "*.c", "*.h", "*.inc"))) if commit else None}
+
+
+@functools.lru_cache(None)
+def processor():
+    found = re.search(r"model name\s*: (.*)", read("/proc/cpuinfo") or "")
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+@functools.lru_cache(None)
+def digest_of_files(path):
+    """Returns a digest of a file, or of the names and contents of the files in a folder."""
+    names = sorted(os.path.join(folder, name) for folder, _, files in os.walk(path) for name in files) if os.path.isdir(path) else [path]
+    digest = hashlib.sha256()
+    for name in names:
+        with open(name, "rb") as file:
+            digest.update(os.path.relpath(name, path).encode() + b"\0" + hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()[:16]
+
+
+@functools.lru_cache(None)
+def code_of(command):
+    """Returns a digest of the code that decides the numbers of a command, without comments and spaces."""
+    digest = hashlib.sha256()
+    for folder in sorted(COMMON_CODE + CODE.get(command, OTHER_CODE)):
+        for place, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".inc", ".cu")):
+                    text = re.sub(r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", lambda match: match[1] or " ", read(os.path.join(place, name)), flags=re.S)
+                    digest.update((name + "\0" + " ".join(text.split())).encode())
+    return digest.hexdigest()[:16]
+
+
+def code_behind(work, study):
+    """Returns a digest of a function in a study's script, the functions and numbers of the script that it uses, and the code of the program."""
+    texts, left, seen = [code_of("")], [work], set()
+    while left:
+        function = left.pop()
+        codes = [function.__code__]
+        for code in codes:
+            codes += [inner for inner in code.co_consts if inspect.iscode(inner)]
+        if function.__name__ != "<lambda>":
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+            if ast.get_docstring(tree) is not None:
+                tree.body = tree.body[1:]
+            tree.decorator_list = []
+            texts.append(ast.dump(tree))
+        for name in sorted({name for code in codes for name in code.co_names + code.co_freevars}):
+            target = function.__globals__.get(name, getattr(type(study), name, None))
+            if name in seen:
+                continue
+            seen.add(name)
+            if inspect.isfunction(target) and target.__code__.co_filename != __file__:
+                if is_in(os.path.realpath(study.folder), os.path.realpath(target.__code__.co_filename)):
+                    left.append(target)
+            elif isinstance(target, (bool, int, float, str, tuple)) and not name.startswith("__"):
+                texts.append("%s = %r" % (name, target))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def alike_numbers(old, new):
+    """Returns whether two stored values agree: numbers within 5 % or .02, which products in another order and precision stay below."""
+    if isinstance(old, dict):
+        return isinstance(new, dict) and old.keys() == new.keys() and all(alike_numbers(old[key], new[key]) for key in old)
+    if isinstance(old, list):
+        return isinstance(new, list) and len(old) == len(new) and all(map(alike_numbers, old, new))
+    if isinstance(old, (int, float)) and isinstance(new, (int, float)):
+        return abs(old - new) <= max(.02, .05 * abs(old))
+    return old == new
 
 
 def read(path):

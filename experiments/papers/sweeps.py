@@ -1,16 +1,16 @@
 """Adds to common.py: a study whose measurements are sweeps, and readers of the tables on the pages of results.
 
 A sweep's grid is what `nvdp sweep` reads. Its record stores one entry per setting, with the scores and the privacy numbers of `nvdp report`.
-Grids and commands stand in each run.py; --dry-run prints what is left to run and about how long it takes, and runs nothing."""
+Grids stand in each run.py."""
 import glob
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
-import sys
 
-from common import Missing, Study, cpu_of_children, mean, read
+from common import Missing, Study, code_of, cpu_of_children, mean, read
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
 FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base", "tuned")  # inputs that are not part of a measurement
@@ -29,8 +29,6 @@ class Settings(list):
 
 
 class SweepStudy(Study):
-    dry = False
-
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.grids = {}
@@ -50,6 +48,8 @@ class SweepStudy(Study):
         if record is not None and not stored:
             self.others.update({key: (getattr(self.options, key), default) for key, (default, _) in self.inputs.items()
                                 if key not in FOLDERS and getattr(self.options, key) != default})
+        if stored:
+            self.used[name] = record, code_of("sweep")
         if stored and not again and (reading or set(seeds) <= set(record["values"]["seeds"])):
             return Settings(record["values"]["settings"])
         if reading or (not self.dry and hours * len(seeds) > self.options.hours):
@@ -59,7 +59,7 @@ class SweepStudy(Study):
         with open(out + ".json", "w", encoding="utf-8") as file:
             json.dump(dict(self.filled(grid), seeds=seeds), file, indent=2)
         if self.dry:
-            return self.plan(name, out, hours * len(seeds))
+            return self.plan_sweep(name, out, hours * len(seeds))
         base = self.run_base(self.filled(grid).get("from_base", ""), seeds)
         if isinstance(base, Missing):
             return Missing(base.hours + hours * len(seeds))
@@ -68,7 +68,9 @@ class SweepStudy(Study):
         mine = {run["run"] for run in json.loads(self.program("sweep", "--out", out, "--dry-run", "--json", take=True))["runs"]}
         report = json.loads(self.program("report", out, "--no-figures", "--json", take=True))
         settings = [small(group, out) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
-        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}})
+        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings},
+                         "source": self.source(arguments, code_of("sweep"), arguments)})
+        self.used[name] = self.records[name], code_of("sweep")
         return Settings(settings)
 
     def run_base(self, pattern, seeds):
@@ -83,19 +85,15 @@ class SweepStudy(Study):
         """Returns what a record stores of a grid: everything but the seeds, and the folders as {name}."""
         return ["sweep", json.dumps(self.filled({key: value for key, value in grid.items() if key != "seeds"}, FOLDERS), sort_keys=True)]
 
-    def plan(self, name, out, hours):
+    def plan_sweep(self, name, out, hours):
         """Prints what is left of a grid, of which `hours` is the whole, and returns the Missing of the rest."""
-        if name in self.planned:
-            return Missing(hours)
-        self.planned.add(name)
-        found = subprocess.run([self.options.nvdp, "sweep", out + ".json", "--out", out, "--dry-run", "--json", "--quiet"],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-        runs = json.loads(found.stdout)["runs"] if found.returncode == 0 else None
-        if runs is not None:  # otherwise the runs that these start from do not exist yet
-            hours *= sum(run["state"] != "done" for run in runs) / len(runs)
-        self.left += hours
-        print("%-28s %12s  about %6.2f hours, %6.1f in all" % (name, "after others" if runs is None else
-              "%d of %d runs" % (sum(run["state"] != "done" for run in runs), len(runs)), hours, self.left), flush=True)
+        command = [self.options.nvdp, "sweep", out + ".json", "--out", out, "--dry-run", "--json", "--quiet"]
+        found = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False) if shutil.which(self.options.nvdp) else None
+        if found is not None and found.returncode == 0:  # otherwise the runs that these start from do not exist yet
+            runs = json.loads(found.stdout)["runs"]
+            left = sum(run["state"] != "done" for run in runs)
+            name, hours = "%s: %d of %d runs" % (name, left, len(runs)), hours * left / len(runs)
+        self.plan(name, hours)
         return Missing(hours)
 
     def filled(self, value, keep=()):
@@ -115,22 +113,13 @@ class SweepStudy(Study):
         command = ["nice", self.options.nvdp, *map(str, arguments), "--threads", str(self.options.threads), "--quiet"]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE if take else subprocess.DEVNULL).stdout
 
-    def main(self):
-        if "--dry-run" in sys.argv:
-            sys.argv.remove("--dry-run")
-            self.dry, self.left, self.planned, self.text = True, 0, set(), self.quiet
-        super().main()
-
-    def quiet(self, name):
-        self.tables[name](self)
-        return ""
-
 
 def small(group, out):
     """Returns what a record keeps of a group of nvdp report --json, which leaves out measurements on a part of the texts: they are read from the
     runs in the folder `out`."""
     kept = {key: group[key] for key in ("task", "label", "method", "lambda_g", "clip_sequence")}
     kept["seeds"] = group["validation"]["n"]
+    kept["each"] = {"%d.%d" % (run["seed"], run["fold"]) if run["fold"] else str(run["seed"]): run["score"] for run in group["runs"]}
     kept["scores"] = {metric: spread(found) for metric, found in group["scores"].items()}
     kept["numbers"] = {name: spread(group["quantities"][name]) for name in QUANTITIES if name in group["quantities"]}
     part = [json.loads(read(path)) for run in group["runs"] for path in glob.glob("%s/runs/%s/privacy-limit-*.json" % (out, run["run"]))]

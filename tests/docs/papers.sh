@@ -3,7 +3,8 @@
 # Also measures with a stand-in for nvdp that prints {"changed": 1, ...}, and checks that a measurement runs once, that other options
 # measure again, that a page is not written from numbers of other inputs, that a long measurement is left out, that the script stops if
 # nvdp fails, and that a measurement whose output another needs runs again if the output is gone. Other options of a measurement that
-# makes an output measure again what reads the output; records without "made" stay until then.
+# makes an output measure again what reads the output; records without "made" stay until then. A record names its version, data and code, and
+# the page counts the records of older code; the comparison of pages leaves out this sentence, because each change of the code changes it.
 # usage: papers.sh SOURCE SCRATCH
 set -euo pipefail
 source=$1 scratch=$2
@@ -18,10 +19,12 @@ for study in experiments/{papers/*,*}/run.py; do
         grep "No module named 'numpy'" "$scratch/error" || { cat "$scratch/error"; exit 1; }
         continue # a Python without numpy cannot write this page
     fi
-    diff -u "experiments/results/$name.md" "$scratch/$name.md"
+    diff -u <(grep -v '^Records: ' "experiments/results/$name.md") <(grep -v '^Records: ' "$scratch/$name.md")
+    left=$("$study" --dry-run --nvdp "$scratch/none" --out "$scratch/out" | tee "$scratch/left" | sed -n 's/ measurements are left.*//p')
+    [ "$left" = "$(grep -c ' hours, .* in all$' "$scratch/left")" ]
 done
 
-printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"
+printf '#!/bin/sh\n[ "$1" != --version ] || exec echo nvdp 9.9\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"
 chmod +x "$scratch/nvdp"
 cat >"$scratch/study/run.py" <<END
 """A study for tests.
@@ -62,8 +65,26 @@ measure table1 | grep '^\*\*Agrees\*\*: yes\.$'
 calls 1
 measure table1 | grep -x '| long | not run; 2 hours estimated |'
 calls 1
+measure table1 --dry-run | grep -x 'long  *about   2.00 hours,    2.0 in all'
+measure table1 --dry-run --rows 30 | grep -x '2 measurements are left, about 2.0 hours'
+calls 1
 measure page
 grep -qx '| few | 1 |' "$scratch/page.md"
+grep -q '^Records: 1 by nvdp 9\.9 (commit [^;]*)\.$' "$scratch/page.md"
+for part in '"command": "experiments/study/run.py table1"' '"version": "9.9"' '"precision": "f32"' '"code": "[0-9a-f]\{16\}"'; do grep -q "$part" "$scratch/study/records.json"; done
+measure redraw | grep -x 'few: the same'
+calls 2
+sed -i 's/"changed": 1/"changed": 2/' "$scratch/study/records.json"
+! measure redraw >"$scratch/differs"
+grep -qx 'few: changed: stored 2, now 1' "$scratch/differs"
+calls 3
+sed -i 's/"changed": 2/"changed": 1/; s/"code": "[0-9a-f]*"/"code": "0"/' "$scratch/study/records.json"
+measure page
+grep -q '^Records: .*; 1 of them by an older version of the code behind them\.$' "$scratch/page.md"
+sed -i 's/, "source": {.*"code": "0"}//' "$scratch/study/records.json"
+measure page
+grep -q '^Records: 1 recorded before records stated version, data and code\.$' "$scratch/page.md"
+echo one >"$scratch/calls"
 measure table1 --rows 20 >/dev/null
 calls 2
 measure table1 --rows 20 --hours 3 | grep -x '| long | 1 |'
@@ -95,7 +116,7 @@ grep -q '^run.py: nvdp sanitize stopped with status 1; ' "$scratch/error"
 calls 11
 measure table3 --lr 2 --hours 1 | grep -x '| attacked | 1 |'
 calls 14
-sed -i 's/"made": {[^}]*}, //' "$scratch/study/records.json"
+sed -i 's/"made": {"OUT[^}]*}, //' "$scratch/study/records.json"
 measure table3 --lr 2 | grep -x '| attacked | 1 |'
 calls 14
 measure table3 --lr 3 --hours 1 | grep -x '| attacked | 1 |'
