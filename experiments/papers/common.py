@@ -40,6 +40,7 @@ import textwrap
 import unicodedata
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+RESULTS = os.path.join(ROOT, "experiments", "results")
 # The folders whose code decides the numbers of a command.
 COMMON_CODE = ("src/base", "src/encoder", "src/model", "src/tensor", "src/text", "src/train")
 CODE = {"sanitize": ("dchi", "src/sanitize"), "pretrain": ("rdp", "src/account", "src/pretrain")}
@@ -214,6 +215,19 @@ class Study:
         self.used[name] = record, code
         return {**record["values"], "cpu": record["cpu"]}
 
+    def quoted(self, page, *header, command):
+        """Returns the rows of the first table of another page whose header begins with these cells, as page_table() does, from the records. Stops if the
+        page has other numbers than the record. command: what measured them."""
+        name, rows = "quoted/%s/%s" % (page, ", ".join(header)), list(page_table(page, *header))
+        record = self.records.get(name)
+        if record is None and self.options.hours >= 0:
+            record = {"arguments": ["quoted", page, *header], "cpu": 0.0, "values": {"rows": rows}, "source": {"command": command, "quoted": page}}
+            self.save(name, record)
+        if record is None or record["values"]["rows"] != rows:
+            sys.exit("%s: the record \"%s\" is not the table of %s; if that table was measured again, remove the record and run the study's table" % (self.options.records, name, page))
+        self.used[name] = record, None
+        return rows
+
     def plan(self, name, hours):
         """With --dry-run, prints a measurement that is left."""
         if self.dry and name not in self.planned:
@@ -241,12 +255,14 @@ class Study:
 
     def origin(self):
         """Returns the page's sentence on the versions that measured the numbers of its tables."""
-        known = [(record["source"], code) for record, code in self.used.values() if "source" in record]
-        old = len(self.used) - len(known)
+        known = [(record["source"], code) for record, code in self.used.values() if "source" in record and code is not None]
+        quoted = sorted({record["source"]["quoted"] for record, code in self.used.values() if code is None})
+        old = sum("source" not in record for record, _ in self.used.values())
         texts = ["%d by nvdp %s" % (len(known), ", ".join(sorted({"%s (commit %s, %s, %s)" % (of["version"], of["commit"], of["date"], of["processor"]) for of, _ in known})))] if known else []
         stale = sum(of["code"] != code for of, code in known)
         texts += ["%d of them by an older version of the code behind them" % stale] if stale else []
         texts += ["%d recorded before records stated version, data and code" % old] if old else []
+        texts += ["tables copied from %s" % ", ".join("[%s](%s)" % (page, page) for page in quoted)] if quoted else []
         return "Records: " + ("; ".join(texts) or "none") + "."
 
     def redraw(self, count=3, cpu=15):
@@ -404,6 +420,23 @@ class Study:
                 parser.prog, error.cmd[2], error.returncode))
         except FileNotFoundError as error:
             sys.exit("%s: %s: no such file; --help lists the options that name the program and the inputs" % (parser.prog, error.filename))
+
+
+def page_table(page, *header):
+    """Yields the rows of the first table on a page of results whose header begins with these cells, as dictionaries by header. A row that is
+    only a bold name ("**sst2 (accuracy)**") is put into its followers as "group"."""
+    names, group = None, None
+    with open(os.path.join(RESULTS, page), encoding="utf-8") as file:
+        for line in file:
+            cells = [cell.strip().replace("**", "").replace("\\", "") for cell in line.strip().strip("|").split("|")]
+            if names is None:
+                names = cells if line.startswith("|") and tuple(cells[: len(header)]) == header else None
+            elif not line.startswith("|"):
+                return
+            elif not any(cells[1:]):
+                group = cells[0]
+            elif not set(cells[0]) <= set("-:"):
+                yield dict(zip(names, cells), group=group)
 
 
 @functools.lru_cache(None)

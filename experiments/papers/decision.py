@@ -14,8 +14,8 @@ import os
 import statistics
 import sys
 
-from common import at_most, gnuplot
-from sweeps import RESULTS, first, page_table
+from common import RESULTS, at_most, gnuplot, page_table
+from sweeps import first
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CSV = RESULTS + "/certified.csv"

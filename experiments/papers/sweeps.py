@@ -12,7 +12,6 @@ import subprocess
 
 from common import Missing, Study, code_of, cpu_of_children, mean, read
 
-RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
 FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base", "tuned")  # inputs that are not part of a measurement
 QUANTITIES = ("rd_sum_max", "rd_sum_mean", "rd_bound", "rd_per_component_dim_max", "bdp_published", "infinite_share", "certified_epsilon", "linked")
 
@@ -155,23 +154,6 @@ def number_of(setting, name, which=0):
         return setting
     value = setting["numbers"].get(name, ["-"] * 3)[which]
     return value if isinstance(value, str) else format(value, ".3g" if abs(value) < 1e3 else ",.0f")
-
-
-def page_table(page, *header):
-    """Yields the rows of the first table on a page of results whose header begins with these cells, as dictionaries by header. A row that is
-    only a bold name ("**sst2 (accuracy)**") is put into its followers as "group"."""
-    names, group = None, None
-    with open(os.path.join(RESULTS, page), encoding="utf-8") as file:
-        for line in file:
-            cells = [cell.strip().replace("**", "").replace("\\", "") for cell in line.strip().strip("|").split("|")]
-            if names is None:
-                names = cells if line.startswith("|") and tuple(cells[: len(header)]) == header else None
-            elif not line.startswith("|"):
-                return
-            elif not any(cells[1:]):
-                group = cells[0]
-            elif not set(cells[0]) <= set("-:"):
-                yield dict(zip(names, cells), group=group)
 
 
 def first(text):

@@ -18,7 +18,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
 from common import Missing, Study, Table, alike, at_most, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict, write_texts
 from decision import epsilon_of
-from sweeps import page_table
 
 CLIPS = (3, 5, 8, 12)
 CLEAN = 1000  # noise of a thousandth of the norm: as good as none
@@ -274,7 +273,7 @@ def qqp(study):
             for row, clip in zip(by_clip(study, "qqp"), (*CLIPS, CLEAN) * 2)]
     measured = [study.found("qqp", clip)["recall"] for clip in CLIPS]
     program = study.program("qqp", 5)
-    named = {row[""]: row for row in page_table("distill.md", "", "epsilon", "named among 872")}["C 5, plain"]
+    named = {row[""]: row for row in study.quoted("distill.md", "", "epsilon", "named among 872", command="experiments/distill/run.py hidden")}["C 5, plain"]
     return Table(scale="all-MiniLM-L6-v2 (384 dimensions) and all-mpnet-base-v2 (768), the same texts and queries; %d seeds of the noise, one sample per text; %s "
                  "queries, so two standard errors over queries are at most .025." % (study.options.seeds, whole(study.found("qqp", CLEAN)["queries"])),
                  header=HEADER + ["prototype, recall", "prototype, both noised"], rows=rows,

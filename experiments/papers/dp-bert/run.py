@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from claims import beyond, judge, listed
 from common import Missing, Table, agrees, at_most, disagrees, mean, number, scaled_down, unknown
 from private_sweeps import SENTENCES, STUDENT, sentences
-from sweeps import SweepStudy, page_table
+from sweeps import SweepStudy
 
 study = SweepStudy(__file__, "Hoory et al. 2021, table by table", {
     "ner": ("ner/bc5cdr", "folder of BC5CDR (train.tsv, devel.tsv, test.tsv in CoNLL columns)"),
@@ -68,14 +68,19 @@ def interval(cell):
 
 SCALE = "the paper's private text is three thousand times as long"
 PAPER = {"public": 76.3, "BioBERT": 86.5, "plain": 86.8, "3.2": 84.5, "1": 83.7}  # F1 of Table 1
-SWEEPS = "\n\n    experiments/pretrain/private_sweeps.py --data BC5CDR --model models/compact --public TEXT --out DIR"
+COMMAND = "experiments/pretrain/private_sweeps.py --data BC5CDR --model models/compact --public TEXT --out DIR"
+SWEEPS = "\n\n    " + COMMAND
+
+
+def quoted(*header):
+    return study.quoted("dp-bert.md", *header, command=COMMAND)
 
 
 @study.table
 def table1(study):
     "Table 1: what pretraining on the private text is worth to the tagger"
-    over = {row["pretraining goes on"]: row["gain in F1 (public model 41.7)"] for row in page_table("dp-bert.md", "pretraining goes on", "gain in F1 (public model 41.7)")}
-    control = {row[""]: row for row in page_table("dp-bert.md", "", "held-out perplexity", "F1", "gain")}
+    over = {row["pretraining goes on"]: row["gain in F1 (public model 41.7)"] for row in quoted("pretraining goes on", "gain in F1 (public model 41.7)")}
+    control = {row[""]: row for row in quoted("", "held-out perplexity", "F1", "gain")}
     public = float(control["public model"]["F1"])
 
     def row(name, key, paper=None, paper_epsilon="-", epsilon="-"):
@@ -106,7 +111,7 @@ SWEPT = {"noise": -1, "epochs": 1, "batch": -1}  # the published direction of ep
 @study.table
 def figure1(study):
     "Figure 1: epsilon and F1 over noise, epochs and batch"
-    rows = [[row[""], row["noise"], row["batch"], row["steps"], row["epsilon at 1e-5"], row["gain"]] for row in page_table("dp-bert.md", "", "noise", "batch")]
+    rows = [[row[""], row["noise"], row["batch"], row["steps"], row["epsilon at 1e-5"], row["gain"]] for row in quoted("", "noise", "batch")]
     failed = {"epsilon": [], "F1": []}
     for sweep, sign in SWEPT.items():
         of = [(float(row[4]), *interval(row[5])) for row in rows if row[0].startswith(sweep)]

@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from claims import DEV_TEXTS, error_of_accuracy
 from common import Missing, Table, agrees, at_most, disagrees, unknown
-from sweeps import SweepStudy, first, mean_of, number_of, page_table, score
+from sweeps import SweepStudy, first, mean_of, number_of, score
 
 study = SweepStudy(__file__, "The NVDP paper, table by table", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -43,7 +43,10 @@ vtdp        0.1  74.8/83.3 76.9/75.5 50.5 86.0/62.3 84.9 89.3 | 10.60 20.49 10.7
 vtdp        1    66.2/79.6 52.6/51.6 49.7 82.4/.3   52.1 50.2 | 10.46 20.30 10.40 10.55 10.50 10.50 | 0/0        .038/.005 0/0      0/0         0/0        0/0
 """
 MINILM = "all-MiniLM-L6-v2: dev files, five seeds (QNLI, QQP three), each method at the lambda that validation chose. The paper: BERT-base, best of five runs. Quoted from [%s](%s)."
-MINILM_COMMANDS = "\n\n" + "\n".join("    nvdp sweep experiments/grids/%s.json --out minilm" % grid for grid in ("minilm-base", "minilm-rte", "minilm")) + "\n    nvdp report minilm"
+GRIDS = ["nvdp sweep experiments/grids/%s.json --out minilm" % grid for grid in ("minilm-base", "minilm-rte", "minilm")] + ["nvdp report minilm"]
+MINILM_COMMANDS = "\n\n" + "\n".join("    " + line for line in GRIDS)
+PUBLISHED_GRID = ["nvdp sweep experiments/grids/published.json --out published", "nvdp report published"]
+COMMANDS = {"minilm.md": "; ".join(GRIDS), "settings.md": "; ".join(GRIDS), "compact.md": "; ".join(PUBLISHED_GRID)}
 
 
 def published():
@@ -63,10 +66,14 @@ def best(rows, task, method):
     return max((row for key, row in rows.items() if key[:2] == (task, method)), key=lambda row: (first(row["score"]), -(first(row["RD max"]) or 0)))
 
 
+def quoted(page, *header):
+    return study.quoted(page, *header, command=COMMANDS[page])
+
+
 def settings(page, *header):
     """Returns (task, method, setting) -> row of a table on a page of results."""
     return {(row["group"].split()[0], row["method"], row.get("setting", row.get("lambda", "")).removeprefix("lambda ")): row
-            for row in page_table(page, *header) if row["group"]}
+            for row in quoted(page, *header) if row["group"]}
 
 
 def chosen(page, *header):
@@ -155,7 +162,7 @@ def table2(study):
         infinite, len(TASKS) * len(LAMBDAS), FALL, ", ".join("%d tasks with NVDP and %d with VTDP (%s)" % (*counts, name) for name, counts in lost.items()))
     return Table("all-MiniLM-L6-v2 as above, on the frozen fine-tuned encoder; models/compact: three seeds, trained from the checkpoint ([compact.md](compact.md)), which learns little but SST-2. "
                  "RD and BDP are of all-MiniLM-L6-v2. The paper prints no lambda for vib-fixed and vib-learned, and no privacy number for base and reg; ours have the lambda that validation chose." +
-                 MINILM_COMMANDS + "\n    nvdp sweep experiments/grids/published.json --out published\n    nvdp report published",
+                 "".join([MINILM_COMMANDS, *("\n    " + line for line in PUBLISHED_GRID)]),
                  ["task", "method", "lambda", "score, paper", "all-MiniLM-L6-v2", "models/compact", "RD max, paper", "ours", "RD mean, paper", "ours", "BDP, paper", "ours"], rows,
                  agrees(why) if not infinite and lost["all-MiniLM-L6-v2"] == lost["paper"] else disagrees(why),
                  "The last row of each method has its own [section](#why-lambda--1-collapses-one-encoder-and-not-the-other).")
@@ -244,8 +251,8 @@ def lambda1(study):
     compact = settings("compact.md", "method", "lambda", "score", "best of seeds", "RD max", "RD mean", "BDP, best moment", "vectors")
     large = minilm()
     few, many = format(study.options.rows, ","), {
-        "compact": next(row["setting"] for row in page_table("compact.md", "tasks", "setting") if row["tasks"] == "SST-2").split()[0],
-        "minilm": re.search(r"SST-2.* ([\d,]+);", next(row["setting"] for row in page_table("minilm.md", "part", "setting") if row["part"] == "training rows"))[1]}
+        "compact": next(row["setting"] for row in quoted("compact.md", "tasks", "setting") if row["tasks"] == "SST-2").split()[0],
+        "minilm": re.search(r"SST-2.* ([\d,]+);", next(row["setting"] for row in quoted("minilm.md", "part", "setting") if row["part"] == "training rows"))[1]}
     rows = [["models/compact", "the checkpoint, every weight, 2 epochs ([compact.md](compact.md#every-lambda))", many["compact"],
              *(compact["sst2", *key]["score"] for key in (("base", "-"), ("nvdp", "1e-3"), ("nvdp", "1")))],
             ["models/compact", "its fine-tuned weights, every weight, 2 epochs", few, score(base), "-", score(pick(tuned, 1))],

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from common import Missing, Study, Table, agrees, mean, number, scaled_down, unknown, verdict  # noqa: E402
 from claims import all_beyond, beyond, error_of_difference, judge, listed  # noqa: E402
-from sweeps import first, page_table  # noqa: E402
+from sweeps import first  # noqa: E402
 
 study = Study(__file__, "Privacy-preserving BERT (Qu et al. 2021), table by table", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -209,10 +209,14 @@ def constrained(task, bert, bilstm, paper):
         note=beside_minilm(ours["bert", "token representation", 38], slow[0]) if task == "sst2" else "")
 
 
+def quoted(*header):
+    return study.quoted("text-privatization.md", *header, command="experiments/grids/text-privatization.sh")
+
+
 def beside_minilm(fast, slow):
     """Returns why our BERT loses no more than our BiLSTM, as far as scores of another page tell."""
-    mine = {row["eta"]: row for row in page_table("text-privatization.md", "eta", "SST-2, text-to-text (`laplace-nearest`)")}
-    other = {row[""]: row for row in page_table("text-privatization.md", "", "without noise", "eta 81")}
+    mine = {row["eta"]: row for row in quoted("eta", "SST-2, text-to-text (`laplace-nearest`)")}
+    other = {row[""]: row for row in quoted("", "without noise", "eta 81")}
     text = ("With MiniLM's word embeddings and as many texts, at the published eta 150, token representation has %s with the BiLSTM (paper: .592) and %s "
             "with BERT (two seeds; paper: .567): [text-privatization.md](text-privatization.md#bilstm)." % (
                 other["token representation"]["eta 98"], listed(mine["98"]["token representation (`laplace`)"].split())))
@@ -309,10 +313,10 @@ def adapted(noise, task, paper, note=""):
 
 def pretrained_longer():
     """Returns the gains of 20 million tokens, from the page that has them."""
-    page = list(page_table("text-privatization.md", "pretraining", "eta 27", "eta 38"))
+    page = list(quoted("pretraining", "eta 27", "eta 38"))
     scores = {row["pretraining"].split(" (")[0].strip("`"): [first(row[eta]) for eta in ("eta 27", "eta 38")] for row in page}
     gains = [after - before for objective in OBJECTIVES for before, after in zip(scores["none"], scores[objective])]
-    strong = {row["pretraining"].replace("`", "").split(",")[0]: row for row in page_table("text-privatization.md", "pretraining", "eta 14", "eta 20")
+    strong = {row["pretraining"].replace("`", "").split(",")[0]: row for row in quoted("pretraining", "eta 14", "eta 20")
               if row["pretraining"].endswith(", token representation")}
     changes = ["%s to %s at eta %d" % (strong["none"]["eta %d" % eta].split(" ")[0], strong["denoising-mlm"]["eta %d" % eta].split(" (")[0], eta) for eta in (14, 20)]
     return ("With 20 million tokens of pretraining and several seeds the gain is %s at etas 27 and 38 "
