@@ -22,7 +22,7 @@ if "nvdp" not in sys.modules:  # whose __init__ imports the files that are writt
     sys.modules["nvdp"] = types.ModuleType("nvdp")
     sys.modules["nvdp"].__path__ = [str(HERE / "nvdp")]
 
-from nvdp._lib import AS_JSON, ffi, freed, is_nested, lib, record, result_of, shared, text  # noqa: E402
+from nvdp._lib import AS_JSON, ffi, freed, is_nested, from_json, lib, owned_text, record, result_of, shared, text  # noqa: E402
 
 WIDTH = 140
 
@@ -278,8 +278,11 @@ def json_results(made: dict[str, list[str]]) -> None:
     limits.method, limits.noise, limits.sealed, limits.same_noise, limits.rows, limits.dim, limits.kappa = b"sentence", True, True, True, 1, 4, 1
     limits.clip_sequence, limits.clip_mu, limits.alpha_max = 2.0, math.inf, math.inf
     context.call(lib.nvdp_certify, limits, context.config("privacy", {"at_epsilon": 1}), found)
-    json_classes("Certificate", [context.json(found)], "A proven guarantee over all texts, in nats: `epsilon` at `delta` for `releases` samples of a text.", made)
-    made["Certificate"] += ["    clip: Any", *docstring("The clip of the model; in result.json.", 4), "    word: Record", *docstring("The guarantee per word; there is none without a method that has one.", 4)]
+    plain = context.json(found)
+    limits.method, limits.clip_word, limits.word_window = b"word", 1.0, 1
+    context.call(lib.nvdp_certify, limits, context.config("privacy", {"at_epsilon": 1}), found)
+    json_classes("Certificate", [plain, context.json(found)], "A proven guarantee over all texts, in nats: `epsilon` at `delta` for `releases` samples of a text.", made)
+    made["Certificate"] += ["    clip: Any", *docstring("The clip of the model; in result.json.", 4)]
     reports = []
     for weights, more, options in (True, {}, {"exact": True}), (False, {"clip_sequence": 9.0}, {}), (False, {"logvar": -5.0}, {"max_pairs": 20}):
         of = context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_posteriors_create, 30, 60, 1, weights)
@@ -308,6 +311,33 @@ def json_results(made: dict[str, list[str]]) -> None:
                        "    shared: str", "    seed: int", "    model: str", "    prior: Any", "    beam: int", "    verdict: str", *docstring('A sentence if a number exceeds what is proven, else "".', 4)]
 
 
+def config_classes(made: dict[str, list[str]]) -> None:
+    """Adds the class of the options in run.json, by the option table; an object in the file has a class of its own."""
+    config, out = shared().config("train", {}), ffi.new("char **")
+    shared().quick(lib.nvdp_config_json, config, out)
+    known = {(row.parent, row.key or row.name.replace("-", "_")): (row, choices) for row, choices in rows("train")}
+
+    def add(name: str, parent: str | None, found: Any, help: str) -> str:
+        lines = []
+        for key, value in found.items():
+            if isinstance(value, dict):
+                lines.append(f"    {key}: {add(name + camel(key), key, value, 'A part of the options of a run.')}")
+            elif (parent, key) not in known:
+                lines.append(f"    {key}: {type(value).__name__}")
+            else:
+                row, choices = known[parent, key]
+                kind = "Optional[str]" if row.type in ("text", "list") else type_of(row, choices)
+                lines += [f"    {key}: {kind}", *docstring(sentence(row.help), 4)]
+        same = next((other for other, body in made.items() if body[2:] == lines), name)
+        made.setdefault(same, [*docstring(help, 4), "", *lines])
+        return same
+
+    add("RunConfig", None, from_json(owned_text(out[0])), "All options of a run, as in run.json. A run of an earlier version may lack some.")
+    resolved, limits = ffi.new("char **"), result_of("struct nvdp_limits")
+    shared().call(lib.nvdp_bottleneck_resolve, config, 64, 1, limits, resolved)
+    add("BottleneckSettings", None, from_json(owned_text(resolved[0])), "Options and properties of a bottleneck.")
+
+
 def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[str]], kinds: dict[str, str]) -> None:
     """Adds the class of a struct, and of the structs in it. A number in memory of its own is an array with the shape in its comment."""
     name = struct.cname.removeprefix("struct ")
@@ -326,7 +356,7 @@ def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[s
         while inner.kind in ("array", "pointer"):
             inner = inner.item
         if inner.kind == "struct" and "$" in inner.cname:
-            kind = kind.replace(camel(inner.cname.removeprefix("struct ")), "Record")
+            kind = kind.replace(camel(inner.cname.removeprefix("struct ")), "dict[str, Any]")
         elif inner.kind == "struct":
             struct_classes(inner, comments, made, kinds)
         lines += [f"    {field}: {kind}", *(docstring(sentence(members[field]), 4) if members.get(field, "").strip() else [])]
@@ -343,6 +373,7 @@ def results() -> str:
     for name in TABLES:
         table_classes([lib.nvdp_result_table_find(name.encode())], made)
     json_results(made)
+    config_classes(made)
     comments = headers()
     kinds.update((f"struct {name}", "") for name in TABLES.values())
     source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name not in FILES)
@@ -352,9 +383,9 @@ def results() -> str:
         if name in PLAIN or "struct_size" in dict(struct.fields or ()) and struct.cname not in AS_JSON:
             struct_classes(struct, comments, made, kinds)
     lines = ['"""Results of calls as dataclasses. generate.py writes this file from the result tables and headers of the library.',
-             "", "Each is a Record: a dict whose items are attributes too. Divergences and epsilons are in nats.", '"""', "",
-             "from __future__ import annotations", "", "from dataclasses import dataclass", "from typing import Any, Optional", "", "import numpy as np", "from numpy.typing import NDArray", "",
-             "from ._lib import KINDS, Record, Result", ""]  # fmt: skip
+             "", "Each is a dict whose items are attributes too. Divergences and epsilons are in nats.", '"""', "",
+             "from __future__ import annotations", "", "from dataclasses import dataclass", "from typing import Any, Literal, Optional", "", "import numpy as np", "from numpy.typing import NDArray", "",
+             "from ._lib import KINDS, Result", ""]  # fmt: skip
     for name, body in made.items():
         lines += ["", "@dataclass(init=False, eq=False, repr=False)", f"class {name}(Result):", *body, ""]
     lines += ["", *(f'KINDS["{cname}"] = {name}' for cname, name in sorted(kinds.items()) if name)]

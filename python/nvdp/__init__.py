@@ -14,7 +14,7 @@ if _find_spec("nvdp.results") is None:
     raise ImportError("nvdp.results: expected a module that the build writes, found none; install what it needs and build again: python3 -m pip install cffi numpy; NVDP_PYTHON=python3 scripts/build.sh release nvdp_shared")
 
 from . import results as results
-from ._lib import NvdpError, NvdpValueError, Record
+from ._lib import NvdpError, NvdpValueError
 from ._lib import lib as _library
 from ._lib import text as _text
 from ._similarity import Similarity, similarity
@@ -39,7 +39,7 @@ from .vectors import GaussianRelease
 
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = ["Accountant", "Encoder", "ExactLoss", "GaussianRelease", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Reader", "Record", "ReleaseFunction", "Run",
+__all__ = ["Accountant", "Encoder", "ExactLoss", "GaussianRelease", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Reader", "ReleaseFunction", "Run",
            "Sanitizer", "SearchHits", "Shared", "Similarity", "Summary", "Tokenizer", "TrainingOptions", "account", "attack", "audit", "bdp", "bdp_subsampled", "export_encoder", "gate", "gdp_delta",
            "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",

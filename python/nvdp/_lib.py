@@ -82,18 +82,20 @@ def check_ended(run: Path) -> None:
         raise NvdpError(f"{run}: expected a finished run; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
 
 
-class Record(dict):  # type: ignore[type-arg]
-    """The result of a call: a dict whose items are also attributes."""
+class Result(dict[str, Any]):
+    """The base of the classes in results.py: a dict whose items are also attributes. Type checkers know the attributes of the classes."""
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            try:
+                return self[name]
+            except KeyError:
+                raise AttributeError(name) from None
 
     def __repr__(self) -> str:
         """The class of a result and its items; a dict without a class."""
-        if type(self) is Record:
+        if type(self) is Result:
             return super().__repr__()
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
 
@@ -120,16 +122,7 @@ class Record(dict):  # type: ignore[type-arg]
         return json.dumps(self, default=lambda value: value.tolist())
 
 
-if TYPE_CHECKING:
-
-    class Result(dict[str, Any]):
-        """The base of the classes in results.py, whose attributes are known."""
-
-        def to_json(self) -> str: ...
-
-else:
-    Result = Record
-KINDS: dict[str, type[dict[str, Any]]] = {}
+KINDS: dict[str, type[Result]] = {}
 """The class of each struct's record; results.py fills it."""
 
 # --- objects of the library ---
@@ -209,7 +202,7 @@ class Context:
         self.progress = progress
         self.names: dict[str, str] = {}  # what messages say in place of temporary files
         self._stop = False
-        self._events: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Result | None] = queue.SimpleQueue()
         me = weakref.ref(self)  # the library's callbacks must not keep it alive
 
         @ffi.callback("void(enum nvdp_log_level, const char *, void *)")
@@ -317,7 +310,7 @@ class Context:
         self.call(function, *arguments, write, ffi.NULL)
         return bytes(found)
 
-    def json(self, result: Any, view: Any = ffi.NULL) -> Record:
+    def json(self, result: Any, view: Any = ffi.NULL) -> Any:
         """Returns a result of the library as its JSON object."""
         out = ffi.new("char **")
         self.call(lib.nvdp_result_json, result, view, out)
@@ -420,7 +413,7 @@ def check_callback(function: Any) -> None:
     if not callable(function):
         raise TypeError(f"progress: expected True, None or a function of one record, found {type(function).__name__}")
     try:
-        inspect.signature(function).bind(Record())
+        inspect.signature(function).bind(Result())
     except TypeError as reason:
         raise TypeError(f"progress: expected a function of one record: {reason}") from None
     except ValueError:  # a built-in without a signature
@@ -494,7 +487,7 @@ def record(struct: Any) -> Any:
     """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except to texts and results, and unused
     entries of lists: an empty guess would be a bound of 0."""
     kind = ffi.typeof(struct)
-    found = KINDS.get(kind.cname, Record)()
+    found = KINDS.get(kind.cname, Result)()
     for name, field in kind.fields:
         if name not in ("struct_size", "reserved") and (field.type.kind != "pointer" or is_nested(field.type)):
             found[name] = _member(field.type, getattr(struct, name))
@@ -509,12 +502,12 @@ def upper(value: float) -> str:
     return f"{float(decimal.Context(prec=4, rounding=decimal.ROUND_CEILING).create_decimal(value)):g}"
 
 
-def from_json(source: str) -> Record:
-    """Parses a JSON object of the library, in which "inf" is a number."""
+def from_json(source: str) -> Any:
+    """Parses a JSON object of the library, in which "inf" is a number; items are also attributes."""
     numbers = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
-    def read(pairs: Iterable[tuple[str, Any]]) -> Record:
-        return Record((key, numbers.get(value, value) if isinstance(value, str) else value) for key, value in pairs)
+    def read(pairs: Iterable[tuple[str, Any]]) -> Result:
+        return Result((key, numbers.get(value, value) if isinstance(value, str) else value) for key, value in pairs)
 
     return json.loads(source, object_pairs_hook=read)
 
@@ -527,10 +520,10 @@ def typed(kind: type[Any], found: Mapping[str, Any]) -> Any:
         inner = getattr(sys.modules[kind.__module__], re.findall(r"\w+", of)[-1] if of else "", None)
         if isinstance(value, list) and "NDArray" in of:
             made[key] = np.array(value, np.int64 if "int64" in of and None not in value else np.float64)
-        elif not (isinstance(inner, type) and issubclass(inner, Record)) or inner is Record:
+        elif not (isinstance(inner, type) and issubclass(inner, Result)) or inner is Result:
             continue
         elif isinstance(value, Mapping):
-            made[key] = Record((name, typed(inner, one)) for name, one in value.items()) if of.startswith("dict") else typed(inner, value)
+            made[key] = Result((name, typed(inner, one)) for name, one in value.items()) if of.startswith("dict") else typed(inner, value)
         elif isinstance(value, list):
             made[key] = [typed(inner, one) if isinstance(one, Mapping) else one for one in value]
     return made

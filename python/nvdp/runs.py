@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import inspect
 import json
+import keyword
 import numbers
 import os
 import re
@@ -21,15 +22,16 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, Result, absolute, as_python, c_text, check_callback, check_ended, ffi, freed, from_json, items, lib, owned_text,
+    Context, NvdpError, NvdpValueError, Result, absolute, as_python, c_text, check_callback, check_ended, ffi, freed, from_json, items, lib, owned_text,
     rebuild, record, result_of, scratch, shared, text, text_list, text_pairs, typed,
 )  # fmt: skip
 from ._progress import Progress, showing
 from .posteriors import Posteriors
-from .results import Attack, Certificate, Evaluation, ExportResult, ModelInfo, Option, Privacy, SanitizeResult, Scores, TextPrivacy, TrainingPrivacy, TrainResult
+from .results import Attack, Certificate, Evaluation, ExportResult, ModelInfo, Option, Privacy, RunConfig, SanitizeResult, Scores, TextPrivacy, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
 from .shared import _export
 from .tokenizer import Tokenizer
+from .training_options import TrainingOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -431,12 +433,20 @@ def forget_texts(run: Run, keep: KeepTexts) -> None:
         folder.rmdir()
 
 
-def presets() -> dict[str, Record]:
-    """Returns the presets of the library: values of options, and a `description`."""
-    found: dict[str, Record] = {}
+class Preset(Result):
+    """A preset of the library: what it is for, and the options that it sets, for nvdp.train(..., **preset.options)."""
+
+    description: str
+    options: TrainingOptions
+
+
+def presets() -> dict[str, Preset]:
+    """Returns the presets of the library by name."""
+    found: dict[str, Preset] = {}
     out = ffi.new("char **")
     while (name := lib.nvdp_preset(len(found), out)) != ffi.NULL:
-        found[text(name)] = from_json(text(out[0]))
+        given = {key.replace("-", "_") + "_" * keyword.iskeyword(key): value for key, value in from_json(text(out[0])).items()}
+        found[text(name)] = Preset(description=given.pop("description"), options=TrainingOptions(**given))
     return found
 
 
@@ -573,7 +583,7 @@ class Measurement(Result):
     texts: int
     of_texts: int
     releases: int
-    settings: Record
+    settings: dict[str, Any]
 
 
 class Prediction(Result):
@@ -641,9 +651,10 @@ class Run:
         return record(made[0]) if made.is_private else None
 
     @property
-    def config(self) -> Record:
+    def config(self) -> RunConfig:
         """All options, as in run.json."""
-        return from_json((self.path / "run.json").read_text("utf-8")).config
+        found: RunConfig = typed(RunConfig, from_json((self.path / "run.json").read_text("utf-8")).config)
+        return found
 
     @property
     def result(self) -> TrainResult:
@@ -757,7 +768,7 @@ class Run:
             del one["index"]
             if "label" in one:
                 one["label"] = label(one["label"])
-                one["probabilities"] = Record((label(name), value) for name, value in one["probabilities"].items())
+                one["probabilities"] = Result((label(name), value) for name, value in one["probabilities"].items())
         return found
 
     def _lines(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
@@ -822,7 +833,7 @@ class Run:
         return typed(Certificate, self._context.json(found))
 
     @property
-    def _described(self) -> Record:
+    def _described(self) -> Any:
         """The model's task, as in its config.json: pair, labels ..."""
         check_ended(self.path)
         path = self.path / "model" / "config.json"

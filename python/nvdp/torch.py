@@ -28,10 +28,10 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, softplus
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, owned_text, pointer, record, result_of, text, typed,
+    Context, NvdpError, NvdpValueError, Result, check_ended, ffi, from_json, lib, owned_text, pointer, record, result_of, text, typed,
 )  # fmt: skip
 from .posteriors import Posteriors
-from .results import Certificate
+from .results import BottleneckSettings, Certificate, Limits
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -428,7 +428,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def _resolve(options: Mapping[str, Any], source: str, saved: str | None, width: int, heads: int) -> tuple[Record, Record]:
+def _resolve(options: Mapping[str, Any], source: str, saved: str | None, width: int, heads: int) -> tuple[BottleneckSettings, Limits]:
     """Returns the settings of a bottleneck and the limits of its posteriors, from options by name or from a JSON object
     of options."""
     context, out, limits = Context(), ffi.new("char **"), result_of("struct nvdp_limits")
@@ -436,7 +436,7 @@ def _resolve(options: Mapping[str, Any], source: str, saved: str | None, width: 
     if saved is not None:
         context._call(lib.nvdp_config_load_text, config, source.encode(), saved.encode())
     context.call(lib.nvdp_bottleneck_resolve, config, width, heads, limits, out)
-    return from_json(owned_text(out[0])), record(limits[0])
+    return typed(BottleneckSettings, from_json(owned_text(out[0]))), record(limits[0])
 
 
 class Bottleneck(nn.Module):
@@ -472,7 +472,7 @@ class Bottleneck(nn.Module):
         self._build(_resolve(options, "", None, width, heads), width, heads, intermediate_size or 4 * width, activation, layer_norm_eps)
         self._reset()
 
-    def _build(self, resolved: tuple[Record, Record], width: int, heads: int, inner: int, activation: str, eps: float) -> None:
+    def _build(self, resolved: tuple[BottleneckSettings, Limits], width: int, heads: int, inner: int, activation: str, eps: float) -> None:
         self.settings, self.limits = resolved
         self.config = config = self.settings.nvib
         self.method: str = self.settings.method
@@ -517,7 +517,7 @@ class Bottleneck(nn.Module):
         folder = path / "model" if (path / "run.json").is_file() else path
         run = folder.parent / "run.json"
         encoder = from_json((folder / "config.json").read_text("utf-8"))
-        saved = Record(method=encoder.get("nvdp", {}).get("method", "base"), nvib=encoder.get("nvdp", {}).get("nvib", {}))
+        saved: Any = Result(method=encoder.get("nvdp", {}).get("method", "base"), nvib=encoder.get("nvdp", {}).get("nvib", {}))
         if folder.name == "model":
             check_ended(folder.parent)
             if run.is_file():

@@ -383,7 +383,9 @@ def test_training_privacy(compact, tmp_path):
 
 
 def test_options_and_presets():
-    assert nvdp.presets()["per-nat"].description and "certified" in nvdp.presets()
+    known = nvdp.presets()
+    assert known["per-nat"].description.startswith("a price") and set(known) >= {"certified", "word"}
+    assert known["certified"].options.certified_epsilon == 8 and known["certified"].options.lambda_ == 0 and dict(known["certified"].options)["pool"] == "first"
     rows = {one.name: one for one in nvdp.options()}
     assert rows["epochs"].default_value == "10" and rows["epochs"].type == "integer" and rows["epochs"].help
     assert not any(" --" in f" {one.help}" for kind in ("train", "export", "privacy") for one in nvdp.options(kind))

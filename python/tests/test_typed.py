@@ -17,6 +17,7 @@ import pytest
 
 import nvdp
 from nvdp import results
+from nvdp._lib import Result
 
 SOURCE = Path(nvdp.__file__).parent
 
@@ -42,7 +43,7 @@ def test_options_are_documented():
 
 def test_results(run):
     found = run.evaluate(draws=1)
-    assert type(found) is results.Evaluation and type(found.scores) is results.Scores and isinstance(found, (dict, nvdp.Record))
+    assert type(found) is results.Evaluation and type(found.scores) is results.Scores and isinstance(found, dict)
     assert found["scores"]["n"] == found.scores.n == 24 and json.loads(found.to_json())["scores"]["n"] == 24
     assert [field.name for field in dataclasses.fields(found.scores)] == ["n", "draws", "metrics", "majority"]
     assert type(run.result) is results.TrainResult and run.result.test.metrics.accuracy.mean == run.result["test"]["metrics"]["accuracy"]["mean"]
@@ -71,7 +72,7 @@ def test_json_results(run, posteriors):
 def unknown(found, place=""):
     """Yields keys of a result, and of its parts, that its class lacks."""
     for key, value in found.items():
-        if type(found) is not nvdp.Record and key not in type(found).__annotations__ and key.isidentifier() and key != "from":
+        if type(found) is not Result and key not in type(found).__annotations__ and key.isidentifier() and key != "from":
             yield f"{type(found).__name__}.{key}"
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
@@ -86,10 +87,10 @@ def test_reports_have_classes(run, posteriors, tmp_path):
     found = [run.privacy(exact=True, limit=6), posteriors.privacy(exact=True, moments=[1.1, 2]), posteriors.linkage(), posteriors.pairs()[1], posteriors.summary(),
              nvdp.text_privacy(text=tmp_path / "texts.txt", vectors=tmp_path / "vectors.txt", mechanism="santext", eta=2.0),
              nvdp.attack("pair", run, pairs=1, samples=200), nvdp.attack("nearest", run, public=public, limit=4), nvdp.attack("reidentify", posteriors),
-             run.evaluate(draws=1), run.result, run.export([f"new text {i}" for i in range(3)], tmp_path / "a.h5", no_ledger=True).privacy]  # fmt: skip
+             run.evaluate(draws=1), run.result, run.config, run.export([f"new text {i}" for i in range(3)], tmp_path / "a.h5", no_ledger=True).privacy]  # fmt: skip
     assert not [key for one in found for key in unknown(one)]
     assert [type(one).__name__ for one in found] == ["Privacy", "Privacy", "Linkage", "PairsSummary", "PosteriorSummary", "TextPrivacy", *["Attack"] * 3,
-                                                     "Evaluation", "TrainResult", "Privacy"]  # fmt: skip
+                                                     "Evaluation", "TrainResult", "RunConfig", "Privacy"]  # fmt: skip
     assert found[0].rd.sum.argmax.dtype == np.int64 and found[0].linkage.first_interval.shape == (2,) and found[0].exact.pairs[0].curve[0].delta <= 1
     for one in found:
         assert json.loads(one.to_json()).keys() == one.keys() and pickle.loads(pickle.dumps(one)).to_json() == one.to_json() and one == one
@@ -127,6 +128,9 @@ worst: float = report.exact.worst + report.rd.sum.quantiles["0.5"] if report.exa
 intervals: NDArray[np.float64] = np.concatenate([run.posteriors().linkage().first_interval, nvdp.attack("pair", run).pairs[0].right_interval])
 covariance: NDArray[np.float64] = nvdp.Summary("a.h5").moments().covariance
 ids: NDArray[np.int32] = nvdp.Tokenizer("m")(["a"]).ids
+layers: int = run.config.freeze_layers + run.config.nvib.kappa
+width = nvdp.presets()["certified"].options.latent_dim
+nvdp.train(["a"], ["b"], model="m", **nvdp.presets()["certified"].options)
 name: str = nvdp.options()[0].name + nvdp.result_fields("train")[0].unit
 """)
     (tmp_path / "wrong.py").write_text("""
@@ -150,12 +154,17 @@ nvdp.Run("a").privacy().rd.summ
 nvdp.attack("pair", "a").verdikt
 nvdp.Posteriors([], []).pairs()[1].summ
 nvdp.Summary("a").moments().covariances
+nvdp.Run("a").config.epochz
+nvdp.Run("a").config.nvib.kapa
+nvdp.presets()["certified"].option
+nvdp.presets()["certified"].options.epochz
+nvdp.Run("a").certificate().word.epsilonn
 """)
     cache = cache_of(tmp_path)
     done = subprocess.run([sys.executable, "-m", "mypy", SOURCE, tmp_path / "use.py", tmp_path / "wrong.py"], cwd=root, capture_output=True,
                           text=True, env=os.environ | {"MYPYPATH": str(SOURCE.parent), "MYPY_CACHE_DIR": str(cache)})  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert {line.partition(": error")[0].rpartition("/")[2] for line in errors} == {f"wrong.py:{i}" for i in range(3, 22)}, done.stdout + done.stderr
+    assert {line.partition(": error")[0].rpartition("/")[2] for line in errors} == {f"wrong.py:{i}" for i in range(3, 27)}, done.stdout + done.stderr
 
 
 PREAMBLE = """
