@@ -18,7 +18,7 @@ enum nvdp__token_mechanism {
     NVDP__TOKENS_SANTEXT_PLUS,
     NVDP__TOKENS_RANDOM
 };
-static inline enum nvdp_dchi_mechanism nvdp__dchi_of(enum nvdp__token_mechanism mechanism) {
+static inline enum nvdp_dchi_mechanism nvdp__dchi_mechanism(enum nvdp__token_mechanism mechanism) {
     return (enum nvdp_dchi_mechanism)(mechanism - 1);
 }
 

@@ -315,8 +315,8 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
     nvdp__norm_forward(dev, &norm, attended, block->residual ? c->query_input : none,
                        block->residual ? attended : none, y, none);
     dense(dev, params, &block->intermediate, y, c->inner);
-    nvdp__activation_forward(dev, nvdp__act_of(block->act), nvdp__with_rows(c->inner, q),
-                             nvdp__with_rows(c->activated, q));
+    nvdp__activation_forward(dev, nvdp__activation_operation(block->act),
+                             nvdp__with_rows(c->inner, q), nvdp__with_rows(c->activated, q));
     dense(dev, params, &block->output, nvdp__with_rows(c->activated, q), c->sum);
     norm = make_norm(block, params, &block->output_norm, c->out_mean, c->out_rstd);
     struct nvdp__tensor sum = nvdp__with_rows(c->sum, q);
@@ -384,8 +384,8 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->sum, q), d, NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->output, c->q_offset, nvdp__with_rows(c->activated, q), d,
                    d_wide, false);
-    nvdp__activation_backward(dev, nvdp__act_of(block->act), nvdp__with_rows(c->inner, q), d_wide,
-                              d_wide, NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, nvdp__activation_operation(block->act),
+                              nvdp__with_rows(c->inner, q), d_wide, d_wide, NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->intermediate, c->q_offset,
                    nvdp__with_rows(c->attended_out, q), d_wide, d,
                    true); /* d already contains the gradient of the residual */

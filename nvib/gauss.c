@@ -83,15 +83,15 @@ static struct nvdp__sample make_sample(const struct nvdp__sample_rows *layout, s
 
 /* ---- memory ---- */
 
-struct nvdp__gauss nvdp__gauss_of(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                                  const struct nvdp__bert *bert,
-                                  const struct nvdp__nvib_config *config, struct nvdp__form of) {
+struct nvdp__gauss nvdp__gauss_make(const struct nvdp__mechanism *mechanism,
+                                    struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                                    const struct nvdp__nvib_config *config, struct nvdp__form of) {
     const bool sequence = nvdp__clips_sequence(&config->clip);
     return (struct nvdp__gauss){.mechanism = mechanism,
                                 .ctx = ctx,
                                 .bert = bert,
                                 .config = *config,
-                                .form = nvdp__form_of(config, of),
+                                .form = nvdp__make_form(config, of),
                                 .hidden_size = bert->config.hidden_size,
                                 .dim = config->latent_dim,
                                 .clip = nvdp__clip_applied(&config->clip),

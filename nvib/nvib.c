@@ -66,7 +66,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     const unsigned flags = NVDP__PARAM_OPTIONAL;
     const bool weights = resolved.weights == NVDP__WEIGHTS_LEARNED;
     nvib->gauss =
-        nvdp__gauss_of(mechanism, ctx, bert, &resolved, (struct nvdp__form){.weights = weights});
+        nvdp__gauss_make(mechanism, ctx, bert, &resolved, (struct nvdp__form){.weights = weights});
     nvib->block =
         (struct nvdp__sealed_block){.dim = p,
                                     .heads = resolved.latent_heads,

@@ -248,10 +248,10 @@ struct nvdp__gauss {
     float *d_z;                       /* [R,p] gradient of the sample */
 };
 
-/* Makes the struct: `config` is resolved, `of` is as in nvdp__form_of(), and the other members are zero. */
-struct nvdp__gauss nvdp__gauss_of(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                                  const struct nvdp__bert *bert,
-                                  const struct nvdp__nvib_config *config, struct nvdp__form of);
+/* Makes the struct: `config` is resolved, `of` is as in nvdp__make_form(), and the other members are zero. */
+struct nvdp__gauss nvdp__gauss_make(const struct nvdp__mechanism *mechanism,
+                                    struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                                    const struct nvdp__nvib_config *config, struct nvdp__form of);
 /* Frees `self`, a mechanism that owns nothing beyond the arrays of struct nvdp__gauss. */
 void nvdp__gauss_release(void *self);
 /* Returns true if the latent is narrow: it is then initialized from the principal directions of hidden states. */

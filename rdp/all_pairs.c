@@ -259,7 +259,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
     NVDP_TRY(NVDP__NEW(pairs->ctx, values, made.pairs));
     if (pass->arithmetic == NVDP_PAIRS_FAST) refine(pairs, pass, matrix, values);
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
-        struct nvdp_divergence_summary *part = nvdp__summary_of(&made, unit);
+        struct nvdp_divergence_summary *part = nvdp__unit_summary(&made, unit);
         size_t n = collect(set, unit, matrix, values, part, &made.infinite);
         size_t place = 0;
         for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {

@@ -473,8 +473,8 @@ static struct nvdp_certificate whole(const struct nvdp_certificate *certificate)
     struct nvdp_certificate made = {0};
     memcpy(&made, certificate, nvdp__min(certificate->struct_size, sizeof made));
     if (!(made.named_bound > 0)) /* true for the struct of an older library */
-        made.named_bound = nvdp__named_bound_of(made.theorem, made.radius, made.releases,
-                                                made.numbers, made.epsilon, made.delta);
+        made.named_bound = nvdp__older_named_bound(made.theorem, made.radius, made.releases,
+                                                   made.numbers, made.epsilon, made.delta);
     return made;
 }
 
@@ -503,8 +503,8 @@ double nvdp__named_bound(double clip, int releases, size_t dim) {
     return nvdp_guess_bound(1. / NVDP_USEFUL_CANDIDATES, clip, releases, dim);
 }
 
-double nvdp__named_bound_of(enum nvdp_theorem theorem, double clip, int releases, size_t dim,
-                            double epsilon, double delta) {
+double nvdp__older_named_bound(enum nvdp_theorem theorem, double clip, int releases, size_t dim,
+                               double epsilon, double delta) {
     return theorem == NVDP_THEOREM_SEQUENCE
                ? nvdp__named_bound(clip, releases, dim)
                : nvdp__guess_from_curve(1. / NVDP_USEFUL_CANDIDATES, 1, &epsilon, &delta);

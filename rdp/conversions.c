@@ -135,7 +135,7 @@ double nvdp_gdp_delta(double mu, double epsilon) {
     return isinf(mu) ? 1 : exp(log_gdp(mu, epsilon));
 }
 
-double nvdp__gdp_of(double epsilon, double log_delta) {
+double nvdp__gdp_mu(double epsilon, double log_delta) {
     double low = 0, high = 1;
     if (log_delta == -INFINITY) return 0;
     if (log_delta >= 0) return INFINITY;
@@ -158,7 +158,7 @@ static double safe_log(double delta) {
 double nvdp_gdp_mu(double epsilon, double delta) {
     if (!(epsilon >= 0) || isinf(epsilon) || !(delta > 0 && delta < 1)) return NAN;
     /* the lower end of the last interval */
-    return nextafter(nvdp__gdp_of(epsilon, safe_log(delta)) * (1 - 2e-14), 0);
+    return nextafter(nvdp__gdp_mu(epsilon, safe_log(delta)) * (1 - 2e-14), 0);
 }
 
 double nvdp_gdp_epsilon(double mu, double delta) {

@@ -623,7 +623,7 @@ static nvdp_status gdp_at(struct nvdp_context *ctx, struct nvdp_exact *e, double
                           double *mu) {
     struct nvdp_exact_point point;
     NVDP_TRY(nvdp_exact_delta(ctx, e, epsilon, &point));
-    *mu = nvdp__gdp_of(epsilon, point.log_delta);
+    *mu = nvdp__gdp_mu(epsilon, point.log_delta);
     return NVDP_OK;
 }
 

@@ -55,7 +55,7 @@ enum { STEPS = 8, CHAINS = 8 };
 #include "rdp/kernels.inc"
 #endif
 
-const struct nvdp__kernels *nvdp__kernels_of(int lanes) {
+const struct nvdp__kernels *nvdp__lane_kernels(int lanes) {
     if (lanes == 2) return &kernels_2;
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -67,7 +67,7 @@ const struct nvdp__kernels *nvdp__kernels_of(int lanes) {
 }
 
 const struct nvdp__kernels *nvdp__kernels(void) {
-    const struct nvdp__kernels *found = nvdp__kernels_of(8);
-    if (found == NULL) found = nvdp__kernels_of(4);
-    return found != NULL ? found : nvdp__kernels_of(2);
+    const struct nvdp__kernels *found = nvdp__lane_kernels(8);
+    if (found == NULL) found = nvdp__lane_kernels(4);
+    return found != NULL ? found : nvdp__lane_kernels(2);
 }

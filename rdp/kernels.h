@@ -77,6 +77,6 @@ struct nvdp__kernels {
 const struct nvdp__kernels *nvdp__kernels(void);
 /* Returns the kernels for vectors of `lanes` doubles; NULL if the processor or the compiler does
  * not support that width. */
-const struct nvdp__kernels *nvdp__kernels_of(int lanes);
+const struct nvdp__kernels *nvdp__lane_kernels(int lanes);
 
 #endif

@@ -120,8 +120,8 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
 double nvdp__named_bound(double clip, int releases, size_t dim);
 /* Returns the same bound for a certificate of an older version, which has no `named_bound`: from C for a Gaussian
  * mechanism, else from epsilon. */
-double nvdp__named_bound_of(enum nvdp_theorem theorem, double clip, int releases, size_t dim,
-                            double epsilon, double delta);
+double nvdp__older_named_bound(enum nvdp_theorem theorem, double clip, int releases, size_t dim,
+                               double epsilon, double delta);
 /* Decides if a guarantee is useful. Runs, files, ledgers and words all use this rule. */
 bool nvdp__is_useful(double epsilon, double named_bound);
 /* Returns what an epsilon proves for any two texts, useful or not. `samples` is a phrase such as "one sample". */

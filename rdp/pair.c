@@ -279,8 +279,8 @@ double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, si
     return unit == NVDP__PER_COMPONENT ? components : components * (double)set->dim;
 }
 
-struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
-                                                 enum nvdp__unit unit) {
+struct nvdp_divergence_summary *nvdp__unit_summary(struct nvdp_pairs_summary *summary,
+                                                   enum nvdp__unit unit) {
     if (unit == NVDP__SUM) return &summary->sum;
     return unit == NVDP__PER_COMPONENT ? &summary->per_component : &summary->per_component_dim;
 }

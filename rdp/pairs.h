@@ -120,8 +120,8 @@ bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjac
 enum nvdp__unit { NVDP__SUM, NVDP__PER_COMPONENT, NVDP__PER_COMPONENT_DIM, NVDP__UNITS };
 /* Returns the divisor for the pairs of text i: pairs with finite divergences have samples of the same size. */
 double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, size_t i);
-struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
-                                                 enum nvdp__unit unit);
+struct nvdp_divergence_summary *nvdp__unit_summary(struct nvdp_pairs_summary *summary,
+                                                   enum nvdp__unit unit);
 
 /* Computes the statistics of the matrix entries that are not NaN; overwrites values[pairs]. Returns the number of
  * entries. */
@@ -273,7 +273,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
 /* --- conversions.c: Gaussian DP --- */
 
 /* Returns the mu whose curve contains this point, epsilon >= 0. */
-double nvdp__gdp_of(double epsilon, double log_delta);
+double nvdp__gdp_mu(double epsilon, double log_delta);
 
 /* --- exact_exponent.c, exact_bound.c, exact_pairs.c --- */
 

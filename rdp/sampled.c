@@ -186,7 +186,7 @@ struct sampled {
 static void keep_largest(const struct sampled *work, const struct nvdp__largest *found,
                          struct nvdp_pairs_summary *to) {
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
-        struct nvdp_divergence_summary *part = nvdp__summary_of(to, unit);
+        struct nvdp_divergence_summary *part = nvdp__unit_summary(to, unit);
         double value = found->value / nvdp__divisor(work->set, unit, found->p);
         if (!(value > part->max)) continue;
         part->max = value;
@@ -324,7 +324,7 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
     to->infinite = drawn - finite;
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
         double sd;
-        describe(work, unit, finite, nvdp__summary_of(to, unit), &sd);
+        describe(work, unit, finite, nvdp__unit_summary(to, unit), &sd);
         if (unit == NVDP__SUM) intervals(work, finite, sd, to);
     }
 }

@@ -61,7 +61,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     if (made == NULL) return NVDP_ERR_MEMORY;
     const size_t p = resolved.latent_dim, d = bert->config.hidden_size;
     made->gauss =
-        nvdp__gauss_of(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = true});
+        nvdp__gauss_make(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = true});
     made->map = SIZE_MAX;
     NVDP_TRY(nvdp__params_add(params, NVDP__SENTENCE_CENTER, 1, d, 1, flags, &made->center));
     NVDP_TRY(nvdp__params_add(params, NVDP__SENTENCE_EMPTY, 1, 1, 1, flags, &made->empty));

@@ -149,7 +149,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     if (vib == NULL) return NVDP_ERR_MEMORY;
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && !is_pooled_first(&resolved);
     vib->gauss =
-        nvdp__gauss_of(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = !tokens});
+        nvdp__gauss_make(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = !tokens});
     vib->which = (enum nvdp__vib_form)mechanism->variant;
     const struct nvdp__gauss *g = &vib->gauss;
     const unsigned flags = NVDP__PARAM_OPTIONAL;

@@ -139,7 +139,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     word = nvdp__calloc(ctx, 1, sizeof *word);
     if (word == NULL) return NVDP_ERR_MEMORY;
     word->gauss =
-        nvdp__gauss_of(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = true});
+        nvdp__gauss_make(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = true});
     NVDP_TRY(nvdp__means_declare(&word->gauss, params, "word.map"));
     NVDP_TRY(nvdp__declare_dense(params, "word.weight", 1, bert->config.hidden_size,
                                  NVDP__PARAM_OPTIONAL, &word->weight));

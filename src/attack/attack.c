@@ -122,7 +122,7 @@ const struct nvdp__schema nvdp__attack_schema = {.kind = "attack",
 #undef AT
 #define AT(member) NVDP_OPTION_AT(struct nvdp__text_attack_options, member)
 
-const char *const nvdp__members_of[] = {
+const char *const nvdp__member_source_names[] = {
     [NVDP__MEMBERS_SHARED] = "shared", [NVDP__MEMBERS_TRAINING] = "training", NULL};
 
 static const struct nvdp_option text_options[] = {
@@ -182,7 +182,7 @@ static const struct nvdp_option text_options[] = {
     {"members", NVDP_OPTION_CHOICE, "OF",
      "texts that the attacker looks for: shared (their samples are in a file) or training (the run "
      "was trained on them)",
-     "shared", AT(members), .choices = nvdp__members_of, .group = "Kind membership:"},
+     "shared", AT(members), .choices = nvdp__member_source_names, .group = "Kind membership:"},
     {"shadows", NVDP_OPTION_INTEGER, "K",
      "for training: train K runs like this one on random halves of its train file, and compare the "
      "loss of a text in runs with and without it; 0: none",

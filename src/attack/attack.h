@@ -138,7 +138,7 @@ struct nvdp__text_attack_options {
     const char *shadow_runs; /* NULL for RUN.shadows */
 };
 enum nvdp__members { NVDP__MEMBERS_SHARED, NVDP__MEMBERS_TRAINING };
-extern const char *const nvdp__members_of[];
+extern const char *const nvdp__member_source_names[];
 extern const struct nvdp__schema nvdp__text_attack_schema;
 
 /* ---- results, and the functions that fill and release them ---- */

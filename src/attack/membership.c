@@ -232,7 +232,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     struct nvdp__membership *out = found;
     /* Each of the two functions below opens the options itself. */
     const char *of = nvdp_config_get(attacked->config, "members");
-    const bool training = strcmp(of, nvdp__members_of[NVDP__MEMBERS_TRAINING]) == 0;
+    const bool training = strcmp(of, nvdp__member_source_names[NVDP__MEMBERS_TRAINING]) == 0;
     out->of = training ? NVDP__MEMBERS_TRAINING : NVDP__MEMBERS_SHARED;
     NVDP_TRY(training ? nvdp__membership_training(attacked, out)
                       : nvdp__membership_file(attacked, out));
@@ -256,7 +256,7 @@ static bool has_audit(const void *found) {
 const struct nvdp_result_table nvdp__result_membership = {
     .name = "membership", .help = "an attacker who looks for texts among shared or training texts", .sized = true,
     .rows = (const struct nvdp_result_row[]){
-        {"of", NVDP_RESULT_ENUM, .words = nvdp__members_of, .help = "shared: texts of a file; training: of the training set",
+        {"of", NVDP_RESULT_ENUM, .words = nvdp__member_source_names, .help = "shared: texts of a file; training: of the training set",
          NVDP_RESULT_AT(struct nvdp__membership, of)},
         ROW(members, "texts", 0, "texts that are in the file or training set"),
         ROW(others, "texts", 0, "texts that are not"),

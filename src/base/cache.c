@@ -71,8 +71,8 @@ char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const ch
     return nvdp__format(ctx, "%s%s%s-%s", directory, nvdp__path_separator(directory), kind, hex);
 }
 
-char *nvdp__cache_path_of(struct nvdp_context *ctx, const char *directory, const char *kind,
-                          struct nvdp__digest *digest) {
+char *nvdp__cache_digest_path(struct nvdp_context *ctx, const char *directory, const char *kind,
+                              struct nvdp__digest *digest) {
     char hex[NVDP__DIGEST_HEX];
     nvdp__digest_end(digest, hex);
     return nvdp__cache_path(ctx, directory, kind, hex);

@@ -57,8 +57,8 @@ nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory);
 char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const char *kind,
                        const char *hex);
 /* Returns the same path with the digits of a digest, which this function ends. */
-char *nvdp__cache_path_of(struct nvdp_context *ctx, const char *directory, const char *kind,
-                          struct nvdp__digest *digest);
+char *nvdp__cache_digest_path(struct nvdp_context *ctx, const char *directory, const char *kind,
+                              struct nvdp__digest *digest);
 
 /* Removes the cached files that were used longest ago until the remaining files have at most `limit` bytes. Other
  * files of the folder, and files that are being written, stay. A process that is reading a removed file can read it

@@ -125,7 +125,7 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
     return nvdp__fail_errno(ctx, EEXIST, "%s: cannot write", path);
 }
 
-nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path) {
+nvdp_status nvdp__check_parent_folder(struct nvdp_context *ctx, const char *path) {
     nvdp__autofree char *target = path != NULL ? target_of(ctx, path) : NULL;
     if (path == NULL) return NVDP_OK;
     NVDP_TRY(NVDP__MADE(target));
@@ -145,7 +145,7 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     nvdp__auto(nvdp__close_owned) int fd = -1;
     output.path = target_of(ctx, path);
     NVDP_TRY(NVDP__MADE(output.path));
-    NVDP_TRY(nvdp__remove_leftovers_of(ctx, output.path));
+    NVDP_TRY(nvdp__remove_file_leftovers(ctx, output.path));
     NVDP_TRY(create_temporary(ctx, output.path, true, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
     if (output.file == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
@@ -284,7 +284,7 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
     return NVDP_OK;
 }
 
-nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path) {
+nvdp_status nvdp__remove_file_leftovers(struct nvdp_context *ctx, const char *path) {
     struct nvdp__path name = nvdp__path_format("%s", path); /* basename() modifies the copy */
     return nvdp__remove_leftovers(ctx, nvdp__path_folder(path).text, basename(name.text));
 }
@@ -294,7 +294,7 @@ nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, c
     int fd = -1;
     nvdp__autofree char *target = target_of(ctx, path);
     NVDP_TRY(NVDP__MADE(target));
-    if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, target));
+    if (lock != NULL) NVDP_TRY(nvdp__remove_file_leftovers(ctx, target));
     NVDP_TRY(create_temporary(ctx, target, lock != NULL, temporary, &fd));
     if (lock != NULL)
         *lock = fd;

@@ -23,7 +23,7 @@ nvdp_status nvdp__check_room(struct nvdp_context *ctx, const char *path, uint64_
 
 /* Fails if the folder of `path` does not exist, and names the command that makes it. This is called before long work
  * whose result goes into the folder. Does nothing if path is NULL. */
-nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path);
+nvdp_status nvdp__check_parent_folder(struct nvdp_context *ctx, const char *path);
 /* Opens a file without a name in the folder of path, or a temporary file there, for writing; it is locked while
  * open. */
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct nvdp__output *out);
@@ -55,7 +55,7 @@ nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char 
  * published. */
 nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory, const char *of);
 /* Removes the leftovers of the file with this path. */
-nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path);
+nvdp_status nvdp__remove_file_leftovers(struct nvdp_context *ctx, const char *path);
 /* Locks the open file until it is closed or its process ends; false if another process has the
  * lock. */
 bool nvdp__lock_whole(int fd);

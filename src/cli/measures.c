@@ -120,7 +120,7 @@ static int gate(struct cli *cli) {
     char *text = NULL;
     CLI_TRY(cli_begin(cli, &values));
     if (cli->args != 2) return cli_usage(cli, "expected POLICY.json, and RUN or FILE");
-    CLI_DO(cli, nvdp__check_folder_of(cli->ctx, values.junit));
+    CLI_DO(cli, nvdp__check_parent_folder(cli->ctx, values.junit));
     for (int i = 0; i < 2; i++)
         CLI_DO(cli, nvdp__refuse_same(cli->ctx, "junit", values.junit, cli->arg[i]));
     CLI_DO(cli, nvdp_gate(cli->ctx, cli->config, &result));

@@ -41,7 +41,7 @@ NVDP__ACTIVATIONS(ROW)
     "expected gelu, gelu_new (also as gelu_pytorch_tanh, gelu_fast, gelu_accurate), relu, silu "   \
     "(swish) or quick_gelu, found "
 
-enum nvdp__act nvdp__act_of(enum nvdp_activation activation) {
+enum nvdp__act nvdp__activation_operation(enum nvdp_activation activation) {
     return (enum nvdp__act)activation;
 }
 

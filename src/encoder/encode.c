@@ -582,7 +582,7 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{input} or {jsonl}: expected one, found %s",
                           path != NULL ? "both" : "neither");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, path));
-    NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
+    NVDP_TRY(nvdp__check_parent_folder(ctx, options->out));
     NVDP_TRY(nvdp__arrays_open(ctx, options->out, "encoding/1",
                                options->only_embeddings ? NVDP__SENTENCES : NULL, &encode.file));
     NVDP_TRY(open_model(ctx, &encode));

@@ -19,7 +19,7 @@
     SIZE(large, 24, 1024)
 
 /* Returns the activation of inner layers as an operation. */
-enum nvdp__act nvdp__act_of(enum nvdp_activation activation);
+enum nvdp__act nvdp__activation_operation(enum nvdp_activation activation);
 /* Returns the activation's name in config.json. */
 const char *nvdp__activation_name(enum nvdp_activation activation);
 /* Finds an activation by one of its names in the library transformers. Fails with NVDP_ERR_INPUT; the message has

@@ -283,7 +283,7 @@ void nvdp__pre_norm_plan(const struct nvdp__bert *bert, const struct nvdp__devic
     const size_t layers = config->num_hidden_layers;
     /* the first layer whose activations are kept */
     const size_t kept = cache->training ? cache->frozen : layers;
-    const struct nvdp__encoder_plan plan = nvdp__plan_of(config, dev, tokens, arena);
+    const struct nvdp__encoder_plan plan = nvdp__encoder_plan(config, dev, tokens, arena);
     const size_t rows = plan.tokens;
     (void)max_texts;
     if (!cache->above)

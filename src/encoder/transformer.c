@@ -145,7 +145,8 @@ static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t 
     const size_t tokens = nvdp__min(max_tokens / cache->lanes + 1 + longest, max_tokens);
     for (size_t l = 0; l < cache->lanes; l++) {
         struct nvdp__lane *lane = &cache->lane[l];
-        struct nvdp__encoder_plan plan = nvdp__plan_of(&bert->config, &lane->dev, tokens, arena);
+        struct nvdp__encoder_plan plan =
+            nvdp__encoder_plan(&bert->config, &lane->dev, tokens, arena);
         plan_shared(&plan, bert->config.num_hidden_layers, &lane->cache);
         take_positions(bert, tokens, arena, &lane->cache);
         lane->cache.scratch = nvdp__plan_scratch(&plan, longest);
@@ -157,7 +158,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
                       size_t max_tokens, size_t max_texts, size_t longest,
                       struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
     const struct nvdp_bert_config *config = &bert->config;
-    struct nvdp__encoder_plan plan = nvdp__plan_of(config, dev, max_tokens, arena);
+    struct nvdp__encoder_plan plan = nvdp__encoder_plan(config, dev, max_tokens, arena);
     plan_relative(bert, dev, max_texts, longest, arena, cache);
     take_positions(bert, max_tokens, arena, cache);
     if (cache->training) {

@@ -85,9 +85,10 @@ struct nvdp__encoder_plan {
     size_t dim, wide, heads;
     bool rounds; /* true if products read copies in another type */
 };
-static inline struct nvdp__encoder_plan nvdp__plan_of(const struct nvdp_bert_config *config,
-                                                      const struct nvdp__device *dev, size_t tokens,
-                                                      struct nvdp__arena *arena) {
+static inline struct nvdp__encoder_plan nvdp__encoder_plan(const struct nvdp_bert_config *config,
+                                                           const struct nvdp__device *dev,
+                                                           size_t tokens,
+                                                           struct nvdp__arena *arena) {
     return (struct nvdp__encoder_plan){dev,
                                        arena,
                                        nvdp__padded_rows(dev, tokens),
@@ -156,7 +157,7 @@ static inline struct nvdp__linear nvdp__run_dense(const struct nvdp__encoder_run
 
 /* Returns the activation of inner layers. */
 static inline enum nvdp__act nvdp__run_activation(const struct nvdp__encoder_run *run) {
-    return nvdp__act_of(run->bert->config.hidden_act);
+    return nvdp__activation_operation(run->bert->config.hidden_act);
 }
 
 /* Returns a planned tensor reduced to the batch's rows. */

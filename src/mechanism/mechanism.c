@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, struct nvdp__form of) {
+struct nvdp__form nvdp__make_form(const struct nvdp__nvib_config *config, struct nvdp__form of) {
     const double length = (double)config->length;
     const bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     return (struct nvdp__form){.weights = of.weights,

@@ -36,7 +36,7 @@ struct nvdp__form {
 enum { NVDP__PRIOR = -1, NVDP__PADDING = -2 };
 
 /* Returns the form of a mechanism with this configuration. `of` has the members `weights` and `single`. */
-struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, struct nvdp__form of);
+struct nvdp__form nvdp__make_form(const struct nvdp__nvib_config *config, struct nvdp__form of);
 /* Returns the form of stored posteriors. */
 struct nvdp__form nvdp__form_of_posteriors(const struct nvdp_posteriors *posteriors);
 /* Returns the number of rows in the sample of a text with this number of tokens. */

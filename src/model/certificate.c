@@ -21,7 +21,7 @@ struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
                sequence = nvdp__clips_sequence(&config->clip);
     const bool single = nvdp__method_single(row, config);
     const struct nvdp__form form =
-        nvdp__form_of(config, (struct nvdp__form){.weights = weights, .single = single});
+        nvdp__make_form(config, (struct nvdp__form){.weights = weights, .single = single});
     struct nvdp_limits made = {.struct_size = sizeof made,
                                .noise = row->mechanism->private_,
                                .sealed = config->query == NVDP__QUERY_SAMPLED,

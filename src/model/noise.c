@@ -205,7 +205,7 @@ static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_da
     nvdp__digest_bytes(&digest, dataset->offset, (texts + 1) * sizeof *dataset->offset);
     nvdp__digest_bytes(&digest, dataset->index, texts * sizeof *dataset->index);
     nvdp__digest_bytes(&digest, dataset->ids, dataset->offset[texts] * sizeof *dataset->ids);
-    return nvdp__cache_path_of(noise->ctx, cache, kind, &digest);
+    return nvdp__cache_digest_path(noise->ctx, cache, kind, &digest);
 }
 
 /* Writes the draws to the cache. A failure is a notice, not an error. */

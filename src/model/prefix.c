@@ -354,7 +354,7 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     nvdp__digest_bytes(&digest, dataset->index, n * sizeof *dataset->index);
     nvdp__digest_bytes(&digest, dataset->ids, tokens * sizeof *dataset->ids);
     nvdp__digest_bytes(&digest, dataset->types, tokens * sizeof *dataset->types);
-    *path = nvdp__cache_path_of(model->ctx, directory, "prefix", &digest);
+    *path = nvdp__cache_digest_path(model->ctx, directory, "prefix", &digest);
     return *path == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 

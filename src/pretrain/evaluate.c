@@ -244,7 +244,7 @@ nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config
     nvdp__autofree const char **list = NULL;
     NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__mlm_schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__check_folder_of(ctx, options.positions));
+    NVDP_TRY(nvdp__check_parent_folder(ctx, options.positions));
     NVDP_TRY(nvdp__list_split(ctx, options.text_list, &list, &options.texts));
     options.text = list;
     NVDP_TRY(nvdp__mlm_evaluate(ctx, &options, &scores));

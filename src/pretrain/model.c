@@ -178,7 +178,7 @@ static void transform_forward(struct nvdp__pretrain_model *model,
     nvdp__rows_gather(dev, rows, dim, masked->row, model->cache.hidden[config->num_hidden_layers],
                       heads->gathered);
     nvdp__dense_forward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), inner);
-    nvdp__activation_forward(dev, nvdp__act_of(config->hidden_act), inner, activated);
+    nvdp__activation_forward(dev, nvdp__activation_operation(config->hidden_act), inner, activated);
     nvdp__norm_forward(dev, &norm, activated, NVDP__NO_TENSOR, NVDP__NO_TENSOR,
                        nvdp__f32(rows, dim, heads->normed), NVDP__NO_TENSOR);
 }
@@ -196,7 +196,7 @@ static void transform_backward(struct nvdp__pretrain_model *model,
     dense.offset = model->masked_offset;
     struct nvdp__norm norm = norm_of(model);
     nvdp__norm_backward(dev, &norm, nvdp__f32(rows, dim, heads->activated), d, NVDP__NO_TENSOR);
-    nvdp__activation_backward(dev, nvdp__act_of(model->bert.config.hidden_act),
+    nvdp__activation_backward(dev, nvdp__activation_operation(model->bert.config.hidden_act),
                               nvdp__f32(rows, dim, heads->inner), d, d, NVDP__NO_TENSOR);
     nvdp__dense_backward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), d, d_gathered, false);
     nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->d_gathered, d_last);

@@ -17,8 +17,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Returns a number of the analysis, or of the analysis's object `inner`; NaN if missing. */
 static double real(const struct report_analysis *a, const char *key, const char *inner) {
-    return inner != NULL ? report_real_of(json_object_get(a->root, key), inner)
-                         : report_real_of(a->root, key);
+    return inner != NULL ? report_member_real(json_object_get(a->root, key), inner)
+                         : report_member_real(a->root, key);
 }
 
 static const char *text_of(const struct report_analysis *a, const char *key, const char *inner) {
@@ -199,11 +199,11 @@ static void put_replacements(struct report_table *table, const struct report_ana
             const size_t used = strlen(text);
             if (j == 5) break;
             nvdp__snprintf(text + used, sizeof text - used, "%s%.40s %.1f", j > 0 ? ", " : "",
-                           word != NULL ? word : "-", 100 * report_real_of(output, "share"));
+                           word != NULL ? word : "-", 100 * report_member_real(output, "share"));
         }
         report_table_row(table, "%s\t%s", a->mechanism, say_eta(a).text);
         report_table_cell(table, NAN, "%s", token != NULL ? token : "-");
-        report_table_cell(table, NAN, "%.0f", report_real_of(row, "outputs"));
+        report_table_cell(table, NAN, "%.0f", report_member_real(row, "outputs"));
         report_table_cell(table, NAN, "%s", text); /* the text may have tabs, because tokens may */
     }
     if (i == 0) report_table_row(table, "%s\t%s", a->mechanism, say_eta(a).text);
@@ -328,7 +328,7 @@ static bool is_of(const struct report_analysis *a, const struct report *report,
         return isnan(group->eta) && group->selected &&
                strcmp(report->family[group->family].method, nvdp_method_name(NVDP_METHOD_BASE)) ==
                    0;
-    return strcmp(a->mechanism, report_method_of(group->run[0])) == 0 &&
+    return strcmp(a->mechanism, report_method_name(group->run[0])) == 0 &&
            fabs(a->eta - group->eta) <= 1e-9 * fabs(a->eta);
 }
 

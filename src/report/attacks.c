@@ -10,8 +10,8 @@
 
 nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
                                 struct report_analysis *a) {
-    a->mechanism = report_text_of(a->root, "attack");
-    if (isnan(report_real_of(a->root, "first")) &&
+    a->mechanism = report_member_text(a->root, "attack");
+    if (isnan(report_member_real(a->root, "first")) &&
         !json_is_array(json_object_get(a->root, "scores")) &&
         !json_is_array(json_object_get(a->root, "pairs")))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -25,7 +25,7 @@ nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
 static void put_row(struct report_table *table, const struct report_analysis *a, const char *score,
                     double release, const json_t *interval, double states, double prior,
                     double bound) {
-    const double releases = report_real_of(a->root, "releases");
+    const double releases = report_member_real(a->root, "releases");
     const bool many = releases > 1; /* false for NaN */
     report_table_row(table, "%s\t%s\t%s%s%s\t%s\t%s\t%s\t%s\t%s", a->label, a->mechanism, score,
                      many ? "; " : "", many ? nvdp__samples_text(releases).text : "",
@@ -41,9 +41,9 @@ static double beside(const json_t *scores, const char *observed, const char *met
     const json_t *score;
     size_t i;
     json_array_foreach(scores, i, score) {
-        if (strcmp(report_text_of(score, "observed"), observed) == 0 &&
-            strcmp(report_text_of(score, "metric"), metric) == 0)
-            return report_real_of(score, "value");
+        if (strcmp(report_member_text(score, "observed"), observed) == 0 &&
+            strcmp(report_member_text(score, "metric"), metric) == 0)
+            return report_member_real(score, "value");
     }
     return NAN;
 }
@@ -64,14 +64,16 @@ enum { GUESSES = sizeof guesses / sizeof *guesses };
 static void put_linkage(struct report_table *table, const struct report_analysis *a) {
     const json_t *labeled = json_object_get(a->root, "labeled"); /* null without labels */
     const struct report_text first =
-        report_say("the text, among %.0f", report_real_of(a->root, "texts"));
+        report_say("the text, among %.0f", report_member_real(a->root, "texts"));
     for (size_t k = 0; k < GUESSES; k++) {
         const json_t *from = guesses[k].labeled ? labeled : a->root;
-        if (guesses[k].labeled && !(report_real_of(labeled, "labels") > 1)) continue;
+        if (guesses[k].labeled && !(report_member_real(labeled, "labels") > 1)) continue;
         put_row(table, a, guesses[k].score != NULL ? guesses[k].score : first.text,
-                report_real_of(from, guesses[k].share), json_object_get(from, guesses[k].interval),
-                guesses[k].score == NULL ? report_real_of(from, "states") : NAN,
-                report_real_of(from, guesses[k].chance), report_real_of(from, guesses[k].bound));
+                report_member_real(from, guesses[k].share),
+                json_object_get(from, guesses[k].interval),
+                guesses[k].score == NULL ? report_member_real(from, "states") : NAN,
+                report_member_real(from, guesses[k].chance),
+                report_member_real(from, guesses[k].bound));
     }
 }
 
@@ -81,11 +83,11 @@ static void put_pairs(struct report_table *table, const struct report_analysis *
     double right = 0, states = 0;
     size_t i;
     json_array_foreach(pairs, i, pair) {
-        right += report_real_of(pair, "right") / (double)json_array_size(pairs);
-        states += report_real_of(pair, "states") / (double)json_array_size(pairs);
+        right += report_member_real(pair, "right") / (double)json_array_size(pairs);
+        states += report_member_real(pair, "states") / (double)json_array_size(pairs);
     }
     put_row(table, a, "which of two texts", right, NULL, states, .5,
-            report_real_of(a->root, "guess"));
+            report_member_real(a->root, "guess"));
 }
 
 /* Returns true if an interval lies above a proven bound. */
@@ -102,10 +104,10 @@ static void note_attack(struct report_table *table, const struct report_analysis
     for (size_t k = 0; k < GUESSES; k++) {
         const json_t *from = guesses[k].labeled ? labeled : a->root;
         violation |= above(json_object_get(from, guesses[k].interval),
-                           report_real_of(from, guesses[k].bound));
+                           report_member_real(from, guesses[k].bound));
     }
     json_array_foreach(scores, i, score) {
-        violation |= above(json_object_get(score, "interval"), report_real_of(score, "bound"));
+        violation |= above(json_object_get(score, "interval"), report_member_real(score, "bound"));
     }
     if (violation)
         report_table_note(
@@ -153,19 +155,19 @@ struct report_table report_table_attacks(struct nvdp_context *ctx, const struct 
         size_t k;
         if (a->kind != REPORT_ANALYSIS_ATTACK) continue;
         note_attack(&table, a);
-        if (!isnan(report_real_of(a->root, "first"))) put_linkage(&table, a);
+        if (!isnan(report_member_real(a->root, "first"))) put_linkage(&table, a);
         if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
-        if (report_real_of(a->root, "both") > 0)
+        if (report_member_real(a->root, "both") > 0)
             report_table_note(&table, REPORT_OF_RUNS,
                               "CAUTION: %.0f of the texts of %s are also among the public texts "
                               "that the attacker learned from.",
-                              report_real_of(a->root, "both"), a->label);
+                              report_member_real(a->root, "both"), a->label);
         json_array_foreach(scores, k, score) {
-            const char *metric = report_text_of(score, "metric");
-            if (strcmp(report_text_of(score, "observed"), "release") == 0)
-                put_row(&table, a, metric, report_real_of(score, "value"),
+            const char *metric = report_member_text(score, "metric");
+            if (strcmp(report_member_text(score, "observed"), "release") == 0)
+                put_row(&table, a, metric, report_member_real(score, "value"),
                         json_object_get(score, "interval"), beside(scores, "states", metric),
-                        beside(scores, "prior", metric), report_real_of(score, "bound"));
+                        beside(scores, "prior", metric), report_member_real(score, "bound"));
         }
     }
     if (table.rows > 0) note_attacks(&table);
@@ -195,20 +197,20 @@ static const json_t *group_at(const struct report_analysis *a, size_t k) {
 
 /* Returns true for a group of secrets with this form and place. Canaries, whose coins decide, are excluded. */
 static bool is_part(const json_t *group, const char *form, const char *place) {
-    return !is_canary(group) && strcmp(report_text_of(group, "form"), form) == 0 &&
-           strcmp(report_text_of(group, "place"), place) == 0;
+    return !is_canary(group) && strcmp(report_member_text(group, "form"), form) == 0 &&
+           strcmp(report_member_text(group, "place"), place) == 0;
 }
 
 nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
                                   struct report_analysis *a) {
     const json_t *accountant = json_object_get(a->root, "accountant");
-    const double epsilon = report_real_of(accountant, "epsilon");
+    const double epsilon = report_member_real(accountant, "epsilon");
     bool good = group_at(a, 0) != NULL;
-    a->mechanism = report_text_of(a->root, "model");
+    a->mechanism = report_member_text(a->root, "model");
     for (size_t k = 0; group_at(a, k) != NULL; k++)
-        good = good && *report_text_of(group_at(a, k), "form") != '\0' &&
-               isfinite(report_real_of(group_at(a, k), "exposure")) &&
-               report_real_of(group_at(a, k), "occurrences") >= 0;
+        good = good && *report_member_text(group_at(a, k), "form") != '\0' &&
+               isfinite(report_member_real(group_at(a, k), "exposure")) &&
+               report_member_real(group_at(a, k), "occurrences") >= 0;
     if (!good)
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
@@ -217,7 +219,7 @@ nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
     char promise[128] = "";
     if (isfinite(epsilon))
         snprintf(promise, sizeof promise, ", epsilon %s at delta %s%s", nvdp__bound(epsilon).text,
-                 nvdp__bound(report_real_of(accountant, "delta")).text,
+                 nvdp__bound(report_member_real(accountant, "delta")).text,
                  json_is_true(json_object_get(accountant, "insecure_seed"))
                      ? " for who does not know the seed"
                      : "");
@@ -236,16 +238,17 @@ struct report_table report_table_exposure(struct nvdp_context *ctx, const struct
         const struct report_analysis *a = &report->analysis[i];
         if (a->kind != REPORT_ANALYSIS_EXPOSURE) continue;
         report_table_heading(&table, "%s (%.2f bits)", a->label,
-                             log2(report_real_of(a->root, "candidates")));
+                             log2(report_member_real(a->root, "candidates")));
         const json_t *group;
         for (size_t k = 0; (group = group_at(a, k)) != NULL; k++)
-            report_table_row(&table, "%s\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%.0f",
-                             report_text_of(group, "form"),
-                             is_canary(group) ? "canary" : report_text_of(group, "place"),
-                             report_real_of(group, "occurrences"), report_real_of(group, "secrets"),
-                             report_real_of(group, "loss"), report_real_of(group, "exposure"),
-                             report_say_interval(json_object_get(group, "interval"), 1).text,
-                             100 * report_real_of(group, "first"));
+            report_table_row(
+                &table, "%s\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%.0f",
+                report_member_text(group, "form"),
+                is_canary(group) ? "canary" : report_member_text(group, "place"),
+                report_member_real(group, "occurrences"), report_member_real(group, "secrets"),
+                report_member_real(group, "loss"), report_member_real(group, "exposure"),
+                report_say_interval(json_object_get(group, "interval"), 1).text,
+                100 * report_member_real(group, "first"));
     }
     if (table.rows > 0)
         report_table_note(
@@ -265,15 +268,16 @@ struct report_table report_table_audit(struct nvdp_context *ctx, const struct re
     for (size_t i = 0; i < report->analyses; i++) {
         const struct report_analysis *a = &report->analysis[i];
         const json_t *audit = json_object_get(a->root, "audit");
-        const double promised = report_real_of(json_object_get(a->root, "accountant"), "epsilon");
+        const double promised =
+            report_member_real(json_object_get(a->root, "accountant"), "epsilon");
         if (a->kind != REPORT_ANALYSIS_EXPOSURE || !json_is_object(audit)) continue;
         report_table_row(&table, "%s\t%.0f\t%.3f\t%s\t%.2f\t%s\t%.0f", a->label,
-                         report_real_of(audit, "canaries"), report_real_of(audit, "auc"),
-                         report_say_lambda(report_real_of(audit, "delta")).text,
-                         nvdp__lower_bound(report_real_of(audit, "epsilon"), 2),
+                         report_member_real(audit, "canaries"), report_member_real(audit, "auc"),
+                         report_say_lambda(report_member_real(audit, "delta")).text,
+                         nvdp__lower_bound(report_member_real(audit, "epsilon"), 2),
                          isfinite(promised) ? nvdp__bound(promised).text : "-",
-                         100 * report_real_of(audit, "confidence"));
-        if (report_real_of(audit, "epsilon") > promised)
+                         100 * report_member_real(audit, "confidence"));
+        if (report_member_real(audit, "epsilon") > promised)
             report_table_note(&table, REPORT_OF_RUNS,
                               "VIOLATION: %s is less private than promised.", a->label);
     }
@@ -296,7 +300,8 @@ static bool has_part(const struct report_analysis *a, const char *form, const ch
 /* Returns true if group k of analysis i is the first of its form and place. */
 static bool begins_part(const struct report *report, size_t i, size_t k) {
     const json_t *group = group_at(&report->analysis[i], k);
-    const char *form = report_text_of(group, "form"), *place = report_text_of(group, "place");
+    const char *form = report_member_text(group, "form"),
+               *place = report_member_text(group, "place");
     for (size_t j = 0; j < i; j++)
         if (has_part(&report->analysis[j], form, place)) return false;
     for (size_t m = 0; m < k; m++)
@@ -316,8 +321,8 @@ static void draw_part(struct report_drawing *d, const struct report *report, siz
         for (size_t k = 0; (group = group_at(a, k)) != NULL; k++) {
             const json_t *interval = json_object_get(group, "interval");
             const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
-            const double mean = report_real_of(group, "exposure"),
-                         times = report_real_of(group, "occurrences");
+            const double mean = report_member_real(group, "exposure"),
+                         times = report_member_real(group, "occurrences");
             if (is_part(group, form, place))
                 report_drawing_row(
                     d,
@@ -358,6 +363,6 @@ void report_exposure_draw(struct report_drawing *d, const struct report *report,
     const json_t *group;
     for (size_t k = 0; (group = group_at(&report->analysis[i], k)) != NULL; k++)
         if (begins_part(report, i, k))
-            draw_part(d, report, panel++, report_text_of(group, "form"),
-                      report_text_of(group, "place"));
+            draw_part(d, report, panel++, report_member_text(group, "form"),
+                      report_member_text(group, "place"));
 }

@@ -57,7 +57,7 @@ bool report_same_look(const char *method, const char *other) {
     return row_of(method) == row_of(other);
 }
 
-struct report_look report_look_of(const struct report_family *family) {
+struct report_look report_family_look(const struct report_family *family) {
     int at = row_of(family->method), shade = family->shade % SHADES;
     int marker = looks[at].marker[shade];
     return (struct report_look){.colour = looks[at].colour[shade],
@@ -129,7 +129,7 @@ static void put_legend(struct report_drawing *drawing, const struct report *repo
     for (size_t f = 0, k = 0; f < report->families; f++) {
         if (!in_legend(drawing, report, f)) continue;
         const struct report_family *family = &report->family[f];
-        struct report_look look = report_look_of(family);
+        struct report_look look = report_family_look(family);
         size_t lines = drawing->legend - k / across; /* counted from the bottom */
         double x = left + cell * (double)(k++ % across);
         double y = screen_y(drawing, ((double)lines - .5) * LEGEND_LINE + LEGEND_PAD / 2.);

@@ -22,7 +22,7 @@ static const char *const preferred[] = {
 enum { PREFERRED = sizeof preferred / sizeof *preferred, ALWAYS_SHOWN = 3 };
 
 static const char *base_name(const struct report_run *run) {
-    return run->label != NULL ? run->label : report_method_of(run);
+    return run->label != NULL ? run->label : report_method_name(run);
 }
 
 static bool differ_in(const struct report_run *a, const struct report_run *b, const char *key) {
@@ -48,7 +48,7 @@ static bool same_task(const struct report_run *a, const struct report_run *b) {
 /* Returns true if two runs have the same label but need different labels. */
 static bool collide(const struct report *report, char *const *label, size_t i, size_t j) {
     const struct report_run *a = &report->run[i], *b = &report->run[j];
-    return strcmp(report_method_of(a), report_method_of(b)) == 0 &&
+    return strcmp(report_method_name(a), report_method_name(b)) == 0 &&
            strcmp(label[i], label[j]) == 0 && same_task(a, b) &&
            !json_equal(a->variant, b->variant);
 }
@@ -114,7 +114,7 @@ static nvdp_status extend(struct nvdp_context *ctx, const struct report *report,
                           const struct report_run *of, const char *key) {
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
-        if (strcmp(report_method_of(run), report_method_of(of)) != 0 ||
+        if (strcmp(report_method_name(run), report_method_name(of)) != 0 ||
             strcmp(base_name(run), base_name(of)) != 0)
             continue;
         NVDP_TRY(extend_label(ctx, &label[i], key, json_object_get(run->variant, key)));
@@ -160,7 +160,7 @@ static int method_place(const char *name) {
     return (int)info.methods + (known ? text.place : OTHERS);
 }
 
-struct report_stat report_stat_of(size_t n, const double *values) {
+struct report_stat report_summarize(size_t n, const double *values) {
     struct report_stat stat = {.n = n, .mean = NAN, .sd = NAN, .max = NAN};
     if (n == 0) return stat;
     double sum = 0, squares = 0;
@@ -254,7 +254,7 @@ static size_t find_family(const struct report *report, const char *method, const
 static nvdp_status list_families(struct nvdp_context *ctx, struct report *report, char **label) {
     NVDP_TRY(NVDP__NEW(ctx, report->family, report->runs));
     for (size_t i = 0; i < report->runs; i++) {
-        const char *method = report_method_of(&report->run[i]);
+        const char *method = report_method_name(&report->run[i]);
         if (find_family(report, method, label[i]) < report->families) continue;
         char *copy = nvdp__strdup(ctx, label[i]);
         NVDP_TRY(NVDP__MADE(copy));
@@ -323,7 +323,7 @@ static nvdp_status make_groups(struct nvdp_context *ctx, struct report *report, 
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
         size_t task = find_task(report, run);
-        size_t family = find_family(report, report_method_of(run), label[i]);
+        size_t family = find_family(report, report_method_name(run), label[i]);
         size_t at = find_group(report, task, family, run);
         struct report_group *group = &report->group[at];
         if (at == report->groups) {
@@ -351,7 +351,7 @@ static struct report_stat over_seeds(const struct report_group *group, double *s
         double value = *(const double *)((const char *)group->run[i] + offset);
         if (!isnan(value)) scratch[n++] = value;
     }
-    return report_stat_of(n, scratch);
+    return report_summarize(n, scratch);
 }
 
 static void summarize(struct report_group *group, double *scratch) {
@@ -428,7 +428,7 @@ nvdp_status report_group(struct nvdp_context *ctx, struct report *report) {
             for (size_t k = 0; k < group->runs && group->task == i; k++)
                 if (!isnan(group->run[k]->majority)) scratch.number[n++] = group->run[k]->majority;
         }
-        report->task[i].majority = report_stat_of(n, scratch.number).mean;
+        report->task[i].majority = report_summarize(n, scratch.number).mean;
     }
     for (size_t i = 0; i < report->groups; i++) {
         struct report_group *group = &report->group[i];

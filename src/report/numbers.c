@@ -216,7 +216,7 @@ void report_runs_csv(const void *of, FILE *to) {
             const struct report_run *run = group->run[i];
             const struct line line = {.run = run->name,
                                       .task = run->task,
-                                      .method = report_method_of(run),
+                                      .method = report_method_name(run),
                                       .label = family->label,
                                       .private = !family->reference,
                                       .lambda_g = run->lambda_g,

@@ -234,7 +234,7 @@ struct report {
 };
 
 /* Returns the name of the method in tables: the mechanism that makes it private. */
-static inline const char *report_method_of(const struct report_run *run) {
+static inline const char *report_method_name(const struct report_run *run) {
     return run->sanitizer != NULL ? run->sanitizer : run->method;
 }
 
@@ -280,8 +280,8 @@ struct report_text report_say_p(double p);
 struct report_text report_say_interval(const json_t *interval, double unit);
 
 /* Return a member of printed output: a number, or NaN if it is missing; a text, or "" if it is missing. */
-double report_real_of(const json_t *object, const char *key);
-const char *report_text_of(const json_t *object, const char *key);
+double report_member_real(const json_t *object, const char *key);
+const char *report_member_text(const json_t *object, const char *key);
 
 /* Writes the shortest form that reads back as the same number. */
 void report_put_real(FILE *to, double value);
@@ -343,7 +343,7 @@ const struct report_group *report_chosen(const struct report *report, size_t tas
                                          enum report_quantity quantity, double limit);
 /* Does report_chosen() without a limit. */
 const struct report_group *report_selected(const struct report *report, size_t task, size_t family);
-struct report_stat report_stat_of(size_t n, const double *values);
+struct report_stat report_summarize(size_t n, const double *values);
 
 /* --- groups.c: tests whether methods differ by more than chance between seeds --- */
 
@@ -551,7 +551,7 @@ struct report_look {
 /* Returns true if two methods have the same kind of look: the methods are equal, or both have the look for other
  * methods. */
 bool report_same_look(const char *method, const char *other);
-struct report_look report_look_of(const struct report_family *family);
+struct report_look report_family_look(const struct report_family *family);
 
 /* --- figure.c: the labels of a panel's points --- */
 

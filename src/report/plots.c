@@ -190,7 +190,7 @@ static void put_axis(FILE *to, const struct axis *axis) {
 static void draw_family(const struct panel *panel, const struct axis *axis) {
     const struct report_family *family = &panel->report->family[panel->family];
     struct report_drawing *drawing = panel->drawing;
-    struct report_look look = report_look_of(family);
+    struct report_look look = report_family_look(family);
     bool bounded = false;
     size_t block =
         report_drawing_block(drawing,
@@ -258,7 +258,7 @@ static void put_labels(const struct panel *panel, const struct axis *axis) {
         const struct report_spot *spot = &panel->spot[count++];
         if (spot->labelled)
             report_put_label(panel->drawing->script, spot, size, report_say_point(group).text,
-                             report_look_of(&panel->report->family[group->family]).colour);
+                             report_family_look(&panel->report->family[group->family]).colour);
     }
 }
 
@@ -275,7 +275,7 @@ static void draw_scatter(const struct panel *panel) {
         struct panel one = *panel;
         one.family = f;
         if (report->family[f].reference && group != NULL) {
-            struct report_look look = report_look_of(&report->family[f]);
+            struct report_look look = report_family_look(&report->family[f]);
             report_drawing_plot(panel->drawing, SIZE_MAX,
                                 "%.9g with lines lw 1.4 dt %d lc rgb '%s'",
                                 100 * group->score[0].mean, look.dash, look.colour);
@@ -315,7 +315,7 @@ static void draw_vectors(const struct panel *panel) {
             "set yrange [0:*]\nset offsets 0, 0, graph 0.08, 0\n",
             low / sqrt(10), high * sqrt(10));
     for (size_t f = 0; f < report->families; f++) {
-        struct report_look look = report_look_of(&report->family[f]);
+        struct report_look look = report_family_look(&report->family[f]);
         struct panel one = *panel;
         one.family = f;
         if (!is_shown(&one)) continue;
@@ -422,7 +422,7 @@ static bool has_curve(const struct plot *plot, const struct report_group *group)
  * skips runs that recorded no epochs. */
 static void draw_runs(const struct panel *panel, size_t first, size_t column, bool of_epochs) {
     for (REPORT_EACH_GROUP(panel->report, group)) {
-        struct report_look look = report_look_of(&panel->report->family[group->family]);
+        struct report_look look = report_family_look(&panel->report->family[group->family]);
         for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
             if (of_epochs && group->run[k]->epochs == 0) continue;
             report_drawing_plot(

@@ -253,9 +253,9 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run
                      *first = json_object_get(metrics, run->metric_key);
         const struct report_epoch epoch = {
             .epoch = (double)json_integer_value(json_object_get(entry, "epoch")),
-            .validation = report_real_of(first, "mean"),
-            .task_loss = report_real_of(entry, "task_loss")};
-        if (strcmp(report_text_of(entry, "event"), "epoch") == 0)
+            .validation = report_member_real(first, "mean"),
+            .task_loss = report_member_real(entry, "task_loss")};
+        if (strcmp(report_member_text(entry, "event"), "epoch") == 0)
             NVDP_TRY(NVDP__PUSH(ctx, run->epoch, run->epochs, run->epoch_capacity, epoch));
     }
     return NVDP_OK;
@@ -602,7 +602,7 @@ static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
                            "not measured completely: a sample of %zu texts was measured; to "
                            "measure all: nvdp privacy %s",
                            run->part, run->path);
-    if (report_is_reference(report_method_of(run))) return NVDP_OK;
+    if (report_is_reference(report_method_name(run))) return NVDP_OK;
     return report_note(ctx, report, run->name,
                        "scored, but its privacy was not measured; to measure it: nvdp privacy %s",
                        run->path);

@@ -133,12 +133,12 @@ nvdp_status report_write_printed(struct nvdp_context *ctx, const char *directory
     return nvdp__write_file(ctx, nvdp__path(directory, name).text, text, strlen(text));
 }
 
-double report_real_of(const json_t *object, const char *key) {
+double report_member_real(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-const char *report_text_of(const json_t *object, const char *key) {
+const char *report_member_text(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text != NULL ? text : "";
 }

@@ -732,7 +732,7 @@ static nvdp_status begin(struct sanitize *work) {
         NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out,
                                    options->source.text != NULL ? options->source.text
                                                                 : options->source.data));
-        NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
+        NVDP_TRY(nvdp__check_parent_folder(ctx, options->out));
     }
     NVDP_TRY(nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->own));
     work->sanitizer = work->own;

@@ -38,7 +38,7 @@ void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer) {
 nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
                                     struct nvdp_sanitizer_info *out) {
     const struct nvdp__sanitizer_options *options = &sanitizer->options;
-    const enum nvdp_dchi_mechanism mechanism = nvdp__dchi_of(options->mechanism);
+    const enum nvdp_dchi_mechanism mechanism = nvdp__dchi_mechanism(options->mechanism);
     const bool plus = nvdp__dchi_row(mechanism)->uses_p;
     const struct nvdp_sanitizer_info info = {
         .struct_size = sizeof info,
@@ -348,7 +348,7 @@ static nvdp_status make_mechanism(struct nvdp_context *ctx, struct nvdp_sanitize
     sanitizer->sensitives = 0;
     for (size_t x = 0; x < count && sanitizer->sensitive != NULL; x++)
         sanitizer->sensitives += sanitizer->sensitive[x];
-    return nvdp_dchi_create(ctx, sanitizer->vectors, nvdp__dchi_of(options->mechanism),
+    return nvdp_dchi_create(ctx, sanitizer->vectors, nvdp__dchi_mechanism(options->mechanism),
                             options->eta, options->p, sanitizer->sensitive, &sanitizer->dchi);
 }
 

@@ -514,7 +514,8 @@ static nvdp_status state_facts(struct nvdp__export *export) {
     for (size_t p = 0; options->input == NULL && p < export->from.parts; p++)
         if (export->from.part[p].split == NVDP_SPLIT_TRAIN)
             train += export->from.part[p].data->count;
-    if (export->summary == NULL) facts->training = nvdp__training_of(train, export->from.texts);
+    if (export->summary == NULL)
+        facts->training = nvdp__determine_training(train, export->from.texts);
     NVDP_TRY(nvdp__model_limits(export->ctx, export->from.run.model, &facts->limits));
     NVDP_TRY(nvdp__release_certify(export->ctx, facts));
     if (nvdp__release_exposed(facts) > 0)

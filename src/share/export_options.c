@@ -317,7 +317,7 @@ nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,
                                 options->out};
     NVDP_TRY(check_ending(ctx, options->out));
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        NVDP_TRY(nvdp__check_folder_of(ctx, made[i]));
+        NVDP_TRY(nvdp__check_parent_folder(ctx, made[i]));
         for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++)
             NVDP_TRY(nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
     }

@@ -50,7 +50,7 @@ nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
             if (labels) file->label[k] = data->label != NULL ? data->label[i] : NAN;
         }
     NVDP_TRY(nvdp__release_create(&export->release,
-                                  nvdp__format_of(nvdp__formats, export->options->out),
+                                  nvdp__format_by_ending(nvdp__formats, export->options->out),
                                   export->options->out));
     NVDP_TRY(
         nvdp__check_room(export->ctx, export->options->out, nvdp__release_bytes(&export->release)));

@@ -21,7 +21,7 @@ nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
     const size_t square[] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
     const size_t ragged[] = {shape->rows, shape->dim}, *extent = hidden ? square : ragged;
     size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_TRY(nvdp__h5_create(ctx, path, nvdp__kind_of(shape), &file));
+    NVDP_TRY(nvdp__h5_create(ctx, path, nvdp__file_kind(shape), &file));
     NVDP_TRY(nvdp__h5_dataset(file, "z", shape->grid, hidden ? 4 : 2, extent));
     if (shape->weights)
         NVDP_TRY(

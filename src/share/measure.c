@@ -73,7 +73,7 @@ static nvdp_status check_outputs(const struct measuring *m) {
                                         "posteriors-out", "pairs", "out"};
     enum { INPUTS = 3, FILES = sizeof names / sizeof *names };
     for (size_t made = INPUTS; made < FILES; made++) {
-        NVDP_TRY(nvdp__check_folder_of(m->ctx, get(m, names[made])));
+        NVDP_TRY(nvdp__check_parent_folder(m->ctx, get(m, names[made])));
         for (size_t kept = 0; kept < made; kept++)
             NVDP_TRY(
                 nvdp__refuse_same(m->ctx, names[made], get(m, names[made]), get(m, names[kept])));

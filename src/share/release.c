@@ -95,7 +95,7 @@ nvdp_status nvdp__release_take(const struct nvdp__release *release, size_t count
     return NVDP_OK;
 }
 
-const char *nvdp__kind_of(const struct nvdp__embeddings_shape *shape) {
+const char *nvdp__file_kind(const struct nvdp__embeddings_shape *shape) {
     return shape->summary ? "summary/1" : nvdp__is_whole(shape) ? "embeddings/2" : "embeddings/1";
 }
 
@@ -104,7 +104,7 @@ static nvdp_status shape_attributes(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__attributes *list = &release->attributes;
     const bool whole = shape->grid != NVDP__H5_F16;
-    NVDP_TRY(nvdp__attributes_set_text(list, "nvdp_format", nvdp__kind_of(shape)));
+    NVDP_TRY(nvdp__attributes_set_text(list, "nvdp_format", nvdp__file_kind(shape)));
     NVDP_TRY(nvdp__attributes_set_text(list, "grid", nvdp__grid_names[shape->grid]));
     if (whole) NVDP_TRY(nvdp__attributes_set_real(list, "z_step", ldexp(1, shape->z_exponent)));
     return whole && shape->weights
@@ -495,8 +495,8 @@ const char *nvdp__format_endings(char text[NVDP__ENDINGS]) {
     return text;
 }
 
-const struct nvdp__format *nvdp__format_of(const struct nvdp__format *const *formats,
-                                           const char *path) {
+const struct nvdp__format *nvdp__format_by_ending(const struct nvdp__format *const *formats,
+                                                  const char *path) {
     for (size_t i = 0; formats[i] != NULL; i++)
         if (nvdp__ends_with(path, formats[i]->extension)) return formats[i];
     return formats[0];

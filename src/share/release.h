@@ -50,7 +50,7 @@ static inline bool nvdp__is_whole(const struct nvdp__embeddings_shape *shape) {
 extern const char *const nvdp__grid_names[];
 bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid);
 /* Returns the kind of the file: "embeddings/2". */
-const char *nvdp__kind_of(const struct nvdp__embeddings_shape *shape);
+const char *nvdp__file_kind(const struct nvdp__embeddings_shape *shape);
 /* Returns the stored type of dataset log_pi. */
 enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape);
 /* Returns the number of vectors per row of the HDF5 datasets: all vectors of a text under the hidden policy, else 1. */
@@ -279,8 +279,8 @@ enum { NVDP__ENDINGS = 128 };
  * */
 const char *nvdp__format_endings(char text[NVDP__ENDINGS]);
 /* Returns the format by the ending of the path, or the default. */
-const struct nvdp__format *nvdp__format_of(const struct nvdp__format *const *formats,
-                                           const char *path);
+const struct nvdp__format *nvdp__format_by_ending(const struct nvdp__format *const *formats,
+                                                  const char *path);
 /* Returns the format that recognizes the first bytes of the file, or NULL. */
 const struct nvdp__format *nvdp__format_detect(const struct nvdp__format *const *formats,
                                                const char *path, const unsigned char *first,

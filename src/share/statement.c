@@ -45,7 +45,7 @@ const char *const nvdp__training_names[] = {[NVDP__TRAINING_MAYBE] = "maybe",
                                             [NVDP__TRAINING_ALL] = "all",
                                             NULL};
 
-enum nvdp__training nvdp__training_of(size_t train, size_t texts) {
+enum nvdp__training nvdp__determine_training(size_t train, size_t texts) {
     return train == 0       ? NVDP__TRAINING_MAYBE
            : train == texts ? NVDP__TRAINING_ALL
                             : NVDP__TRAINING_SOME;
@@ -142,10 +142,10 @@ bool nvdp__spent_is_useful(const struct nvdp__spent *spent, bool per_word) {
     if (per_word)
         return nvdp__is_useful(nvdp__spent_word_epsilon(spent),
                                nvdp__named_bound(spent->word_radius, 1, 0));
-    return nvdp__is_useful(
-        spent->epsilon, nvdp__named_bound_of(gaussian ? NVDP_THEOREM_SEQUENCE : NVDP_THEOREM_NONE,
-                                             gaussian ? spent->radius : NAN, 1, 0, spent->epsilon,
-                                             NVDP__LEDGER_DELTA));
+    return nvdp__is_useful(spent->epsilon, nvdp__older_named_bound(
+                                               gaussian ? NVDP_THEOREM_SEQUENCE : NVDP_THEOREM_NONE,
+                                               gaussian ? spent->radius : NAN, 1, 0, spent->epsilon,
+                                               NVDP__LEDGER_DELTA));
 }
 
 /* --- sums of a ledger in words --- */

@@ -16,7 +16,7 @@ enum nvdp__training {
 extern const char *const nvdp__training_names[]; /* "maybe", "some", "all" */
 /* Determines from the number of texts of split train whether all, some or possibly none of the texts were training
  * texts. */
-enum nvdp__training nvdp__training_of(size_t train, size_t texts);
+enum nvdp__training nvdp__determine_training(size_t train, size_t texts);
 
 /* The proven epsilon of several rows of a file together.  The rows have the same text, or texts of one person. */
 struct nvdp__repeat {

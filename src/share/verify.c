@@ -137,7 +137,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
     v->facts = (struct nvdp__release_facts){
         .info = &v->info,
         .form =
-            nvdp__form_of(nvib, (struct nvdp__form){.weights = shape->weights, .single = single}),
+            nvdp__make_form(nvib, (struct nvdp__form){.weights = shape->weights, .single = single}),
         .limits = nvdp__method_limits(v->info.method, nvib),
         .texts = shape->texts,
         .persons = nvdp__verify_text_is(v, "unit", "person"),
@@ -148,7 +148,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
         .grids = nvdp__is_whole(&v->held->shape) ? &v->grids : NULL,
         .rows = longest,
         .bound_order = v->facts.bound_order,
-        .training = nvdp__training_of(train, shape->texts),
+        .training = nvdp__determine_training(train, shape->texts),
         .training_epsilon = v->facts.training_epsilon,
         .training_delta = v->facts.training_delta,
         .counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none"),

@@ -132,14 +132,14 @@ static const enum nvdp__name name_of[NVDP__SPECIALS] = {[NVDP_TOKEN_PAD] = NVDP_
                                                         [NVDP_TOKEN_SEP] = NVDP__SEP,
                                                         [NVDP_TOKEN_MASK] = NVDP__MASK};
 
-enum nvdp__tokenizer_file nvdp__vocabulary_of(const struct nvdp__maker *m) {
+enum nvdp__tokenizer_file nvdp__vocabulary_file(const struct nvdp__maker *m) {
     if (m->source->json[NVDP__FILE_TOKENIZER] != NULL) return NVDP__FILE_TOKENIZER;
     return m->source->text[NVDP__FILE_TOKENIZER_MODEL] != NULL ? NVDP__FILE_TOKENIZER_MODEL
                                                                : m->class->vocabulary;
 }
 
 static nvdp_status no_memory(const struct nvdp__maker *m, enum nvdp__tokenizer_file file) {
-    return nvdp__fail(m->ctx, NVDP_ERR_MEMORY, "%s: out of memory", nvdp__path_of(m, file));
+    return nvdp__fail(m->ctx, NVDP_ERR_MEMORY, "%s: out of memory", nvdp__file_path(m, file));
 }
 
 /* Reads a token: a string, which is special, or an object. `value` owns the name. */
@@ -150,14 +150,14 @@ static nvdp_status read_token(const struct nvdp__maker *m, enum nvdp__tokenizer_
     struct nvdp__added_token token = {.special = special};
     if (!json_is_string(content) && json_is_object(value))
         return nvdp__fail(m->ctx, NVDP_ERR_INPUT, "%s: '%s': expected a string as its 'content'",
-                          nvdp__path_of(m, file), key);
+                          nvdp__file_path(m, file), key);
     if (!json_is_string(content) || json_string_length(content) == 0)
         return nvdp__fail(m->ctx, NVDP_ERR_INPUT, "%s: '%s': expected the text of a token",
-                          nvdp__path_of(m, file), key);
+                          nvdp__file_path(m, file), key);
     token.name = (char *)json_string_value(content); /* the name is only read */
     token.size = json_string_length(content);
     if (json_is_object(value)) {
-        const char *path = nvdp__path_of(m, file);
+        const char *path = nvdp__file_path(m, file);
         if (!special)
             NVDP_TRY(nvdp__json_bool(m->ctx, path, value, "special", false, &token.special));
         NVDP_TRY(
@@ -181,7 +181,7 @@ static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file fi
         return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
                           "%s: added token %s: expected the id that the vocabulary has, found "
                           "%lld instead of %zu",
-                          nvdp__path_of(m, file), nvdp__quote_field(name).text, (long long)id,
+                          nvdp__file_path(m, file), nvdp__quote_field(name).text, (long long)id,
                           found);
     if (found == SIZE_MAX) {
         found = nvdp__max(m->last, m->distinct);
@@ -189,7 +189,7 @@ static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file fi
             return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
                               "%s: added token %s: expected the next id after the %zu pieces, "
                               "found %lld",
-                              nvdp__path_of(m, file), nvdp__quote_field(name).text, pieces->count,
+                              nvdp__file_path(m, file), nvdp__quote_field(name).text, pieces->count,
                               id >= 0 ? (long long)id : (long long)found);
         while (pieces->count < found)
             NVDP_TRY(nvdp__strings_append(pieces, "", 0));
@@ -205,7 +205,7 @@ static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file fi
             return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
                               "%s: added token %s: expected a text of which the normalizer leaves "
                               "something, found one that becomes empty",
-                              nvdp__path_of(m, file), nvdp__quote_field(name).text);
+                              nvdp__file_path(m, file), nvdp__quote_field(name).text);
         token.name = normal.text;
         token.size = normal.size;
     }
@@ -226,8 +226,8 @@ static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file fil
     if (count == 0) return NVDP_OK;
     if (count > MAX_NAMES)
         return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
-                          "%s: expected at most %d added tokens, found %zu", nvdp__path_of(m, file),
-                          MAX_NAMES, count);
+                          "%s: expected at most %d added tokens, found %zu",
+                          nvdp__file_path(m, file), MAX_NAMES, count);
     NVDP_TRY(NVDP__NEW(m->ctx, entry, count));
     for (size_t i = 0; i < count; i++) {
         const json_t *one = json_array_get(list, i), *id = json_object_get(one, "id");
@@ -238,7 +238,7 @@ static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file fil
         return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
                           "%s: 'added_tokens': entry %zu: expected an 'id' and a 'content', found "
                           "none",
-                          nvdp__path_of(m, file), i);
+                          nvdp__file_path(m, file), i);
     }
     if (sorted) NVDP__SORT(entry, count, NVDP__UP(struct entry, id), NVDP__UP(struct entry, place));
     for (size_t i = 0; i < count; i++) {
@@ -254,10 +254,10 @@ static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file fil
  * tokenizer_config.json has added_tokens_decoder. Returns NULL if no file has the key. */
 static const json_t *named(const struct nvdp__maker *m, const char *key,
                            enum nvdp__tokenizer_file *file) {
-    const json_t *config = nvdp__root_of(m, NVDP__FILE_CONFIG), *value = NULL;
+    const json_t *config = nvdp__file_root(m, NVDP__FILE_CONFIG), *value = NULL;
     *file = NVDP__FILE_SPECIALS;
     if (json_object_get(config, "added_tokens_decoder") == NULL)
-        value = json_object_get(nvdp__root_of(m, *file), key);
+        value = json_object_get(nvdp__file_root(m, *file), key);
     if (value != NULL) return value;
     *file = NVDP__FILE_CONFIG;
     return json_object_get(config, key);
@@ -288,9 +288,9 @@ static bool is_special_name(const struct nvdp__maker *m, const char *name) {
 /* Adds the tokens of added_tokens_decoder, or of added_tokens.json and tokenizer.json. */
 static nvdp_status add_listed(struct nvdp__maker *m) {
     const json_t *decoder =
-        json_object_get(nvdp__root_of(m, NVDP__FILE_CONFIG), "added_tokens_decoder");
-    const json_t *added = nvdp__root_of(m, NVDP__FILE_ADDED);
-    const json_t *own = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "added_tokens");
+        json_object_get(nvdp__file_root(m, NVDP__FILE_CONFIG), "added_tokens_decoder");
+    const json_t *added = nvdp__file_root(m, NVDP__FILE_ADDED);
+    const json_t *own = json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "added_tokens");
     const char *key;
     json_t *value;
     nvdp__autoptr(json_decref) json_t *list = json_array();
@@ -304,7 +304,7 @@ static nvdp_status add_listed(struct nvdp__maker *m) {
             return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
                               "%s: 'added_tokens_decoder': expected ids with objects, found "
                               "'%.100s'",
-                              nvdp__path_of(m, NVDP__FILE_CONFIG), key);
+                              nvdp__file_path(m, NVDP__FILE_CONFIG), key);
         nvdp__autoptr(json_decref) json_t *entry = json_copy(value);
         if (entry == NULL || json_object_set_new(entry, "id", json_integer(id)) != 0 ||
             json_array_append(list, entry) != 0)
@@ -383,7 +383,7 @@ static nvdp_status add_named(struct nvdp__maker *m, const json_t *list,
     if (json_is_array(named(m, "extra_special_tokens", &file)) ||
         json_is_array(named(m, "additional_special_tokens", &file)))
         return NVDP_OK;
-    file = nvdp__vocabulary_of(m);
+    file = nvdp__vocabulary_file(m);
     json_array_foreach(list, i, value) {
         NVDP_TRY(read_token(m, file, "pieces", value, false, &token));
         for (int n = 0; n < NVDP__NAMES; n++)
@@ -415,7 +415,7 @@ static nvdp_status read_named(struct nvdp__maker *m, struct named_tokens *out) {
                                                 .special = true,
                                                 .left_spaces = m->class->spaces_before_mask &&
                                                                i == NVDP__MASK};
-            out->file[i] = nvdp__vocabulary_of(m);
+            out->file[i] = nvdp__vocabulary_file(m);
         }
     }
     return NVDP_OK;
@@ -441,7 +441,7 @@ static nvdp_status choose_specials(struct nvdp__maker *m, const struct named_tok
             special[s] = s > 0 ? special[0] : nvdp__string(pieces, 0).text;
         if (special[s] == NULL) special[s] = nvdp__classes[NVDP__CLASS_BERT].usual[name];
     }
-    return nvdp__tokenizer_specials(m->ctx, nvdp__path_of(m, nvdp__vocabulary_of(m)), special,
+    return nvdp__tokenizer_specials(m->ctx, nvdp__file_path(m, nvdp__vocabulary_file(m)), special,
                                     m->made);
 }
 
@@ -449,7 +449,7 @@ static nvdp_status choose_specials(struct nvdp__maker *m, const struct named_tok
 static nvdp_status add_other_keys(struct nvdp__maker *m) {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)nvdp__root_of(m, NVDP__FILE_CONFIG), key, value) {
+    json_object_foreach((json_t *)(uintptr_t)nvdp__file_root(m, NVDP__FILE_CONFIG), key, value) {
         const size_t size = strlen(key);
         bool known = size < 6 || strcmp(key + size - 6, "_token") != 0;
         for (int i = 0; i < NVDP__NAMES; i++)

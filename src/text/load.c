@@ -53,7 +53,7 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
         nvdp__digest_text(&digest, from->labels[i]);
     }
     if (config->id_column != NULL) nvdp__digest_text(&digest, config->id_column);
-    *kept = nvdp__cache_path_of(ctx, config->cache, kind, &digest);
+    *kept = nvdp__cache_digest_path(ctx, config->cache, kind, &digest);
     return NVDP__MADE(*kept);
 }
 

@@ -109,7 +109,7 @@ nvdp_status nvdp__refuse(const struct nvdp__maker *m, enum nvdp__tokenizer_file 
     nvdp__autofree char *text =
         found != NULL ? json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s': expected %s, found %.100s",
-                      nvdp__path_of(m, file), key, expected, text != NULL ? text : "none");
+                      nvdp__file_path(m, file), key, expected, text != NULL ? text : "none");
 }
 
 /* Sets m->class, and *class to the name of the class for messages. */
@@ -117,13 +117,13 @@ static nvdp_status find_class(struct nvdp__maker *m, const char **class) {
     static const char *const key = "tokenizer_class";
     enum nvdp__tokenizer_file file = NVDP__FILE_CONFIG;
     const char *type = NULL;
-    NVDP_TRY(nvdp__json_string(m->ctx, nvdp__path_of(m, NVDP__FILE_MODEL),
-                               nvdp__root_of(m, NVDP__FILE_MODEL), "model_type", NULL, &type));
-    NVDP_TRY(nvdp__json_string(m->ctx, nvdp__path_of(m, file), nvdp__root_of(m, file), key, NULL,
-                               class));
+    NVDP_TRY(nvdp__json_string(m->ctx, nvdp__file_path(m, NVDP__FILE_MODEL),
+                               nvdp__file_root(m, NVDP__FILE_MODEL), "model_type", NULL, &type));
+    NVDP_TRY(nvdp__json_string(m->ctx, nvdp__file_path(m, file), nvdp__file_root(m, file), key,
+                               NULL, class));
     if (*class == NULL) {
         file = NVDP__FILE_MODEL;
-        NVDP_TRY(nvdp__json_string(m->ctx, nvdp__path_of(m, file), nvdp__root_of(m, file), key,
+        NVDP_TRY(nvdp__json_string(m->ctx, nvdp__file_path(m, file), nvdp__file_root(m, file), key,
                                    NULL, class));
     }
     if (type != NULL) m->class = find(true, type, strlen(type));
@@ -135,7 +135,7 @@ static nvdp_status find_class(struct nvdp__maker *m, const char **class) {
     return nvdp__refuse(m, file, key,
                         "BertTokenizer, DistilBertTokenizer, ElectraTokenizer, MPNetTokenizer, "
                         "RobertaTokenizer, XLMRobertaTokenizer or PreTrainedTokenizerFast",
-                        json_object_get(nvdp__root_of(m, file), key));
+                        json_object_get(nvdp__file_root(m, file), key));
 }
 
 /* ---- the special tokens around a text ---- */
@@ -190,7 +190,8 @@ static bool read_template(const json_t *processor, struct nvdp_tokenizer *made) 
 
 /* Reads the special tokens around a text from 'post_processor' of tokenizer.json. */
 static nvdp_status read_frame(struct nvdp__maker *m) {
-    const json_t *whole = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "post_processor");
+    const json_t *whole =
+        json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "post_processor");
     const json_t *processor = whole, *list = json_object_get(whole, "processors"), *one;
     struct nvdp_tokenizer *made = m->made;
     bool read = false;
@@ -290,10 +291,10 @@ static nvdp_status check_known(const struct nvdp__maker *m, size_t part, const j
 /* Refuses keys whose values would change ids, except keys that this library implements. */
 static nvdp_status check_keys(const struct nvdp__maker *m) {
     static const char *const right = "right, since texts lose tokens at their end";
-    const json_t *config = nvdp__root_of(m, NVDP__FILE_CONFIG), *entry;
+    const json_t *config = nvdp__file_root(m, NVDP__FILE_CONFIG), *entry;
     const json_t *side = json_object_get(config, "truncation_side");
     const json_t *truncation =
-        json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "truncation");
+        json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "truncation");
     const json_t *direction = json_object_get(truncation, "direction");
     size_t i;
     if (json_is_string(side) && strcmp(json_string_value(side), "right") != 0)
@@ -306,7 +307,7 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
             return nvdp__refuse(m, NVDP__FILE_CONFIG, "fast_tokenizer_files",
                                 "tokenizer.json alone", entry);
     }
-    const json_t *whole = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const json_t *whole = nvdp__file_root(m, NVDP__FILE_TOKENIZER);
     const json_t *version = json_object_get(whole, "version");
     if (json_is_string(version) && strcmp(json_string_value(version), "1.0") != 0)
         return nvdp__refuse(m, NVDP__FILE_TOKENIZER, "version", "1.0", version);
@@ -322,7 +323,7 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
 /* Returns the token that the model of tokenizer.json gives for text that its pieces do not cover; -1 if there is
  * none. */
 static int32_t unknown_of(const struct nvdp__maker *m) {
-    const json_t *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
+    const json_t *model = json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "model");
     const json_t *id = json_object_get(model, "unk_id");
     const char *name = json_string_value(json_object_get(model, "unk_token"));
     if (json_is_integer(id)) return (int32_t)json_integer_value(id);
@@ -357,7 +358,7 @@ static nvdp_status make_by_type(struct nvdp__maker *m) {
     } rows[] = {{"WordPiece", nvdp__make_wordpiece},
                 {"BPE", nvdp__make_bpe},
                 {"Unigram", nvdp__make_unigram}};
-    const json_t *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
+    const json_t *model = json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "model");
     const char *type = json_string_value(json_object_get(model, "type"));
     if (type == NULL && json_is_array(json_object_get(model, "vocab"))) type = "Unigram";
     char all[256] = "";
@@ -368,7 +369,7 @@ static nvdp_status make_by_type(struct nvdp__maker *m) {
         nvdp__append_item(&to, i, i + 1 == count, rows[i].type);
     }
     return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: 'model.type': expected %s, found %.100s",
-                      nvdp__path_of(m, NVDP__FILE_TOKENIZER), all, type != NULL ? type : "none");
+                      nvdp__file_path(m, NVDP__FILE_TOKENIZER), all, type != NULL ? type : "none");
 }
 
 nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,

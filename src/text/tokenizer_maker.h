@@ -61,16 +61,16 @@ struct nvdp__maker {
     size_t last;
 };
 
-static inline const json_t *nvdp__root_of(const struct nvdp__maker *m,
-                                          enum nvdp__tokenizer_file file) {
+static inline const json_t *nvdp__file_root(const struct nvdp__maker *m,
+                                            enum nvdp__tokenizer_file file) {
     return m->source->json[file];
 }
-static inline const char *nvdp__path_of(const struct nvdp__maker *m,
-                                        enum nvdp__tokenizer_file file) {
+static inline const char *nvdp__file_path(const struct nvdp__maker *m,
+                                          enum nvdp__tokenizer_file file) {
     return m->source->path[file];
 }
 /* Returns the file with the vocabulary. */
-enum nvdp__tokenizer_file nvdp__vocabulary_of(const struct nvdp__maker *m);
+enum nvdp__tokenizer_file nvdp__vocabulary_file(const struct nvdp__maker *m);
 /* Fails because a value is not supported. */
 nvdp_status nvdp__refuse(const struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                          const char *key, const char *expected, const json_t *found);

@@ -48,16 +48,17 @@ struct setting {
 };
 static nvdp_status expect(const struct nvdp__maker *m, const struct setting *settings,
                           size_t count) {
-    const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const json_t *json = nvdp__file_root(m, NVDP__FILE_TOKENIZER);
     for (const struct setting *one = settings; one < settings + count; one++) {
         const json_t *value = json_object_get(json_object_get(json, one->section), one->key);
         nvdp__autofree char *found =
             value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
         const bool none = json_is_null(value) && strcmp(one->value, "\"\"") == 0;
         if (found != NULL && !none && strcmp(found, one->value) != 0)
-            return nvdp__fail(
-                m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s.%s': expected %s, found %.100s",
-                nvdp__path_of(m, NVDP__FILE_TOKENIZER), one->section, one->key, one->value, found);
+            return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
+                              "%s: '%s.%s': expected %s, found %.100s",
+                              nvdp__file_path(m, NVDP__FILE_TOKENIZER), one->section, one->key,
+                              one->value, found);
     }
     return NVDP_OK;
 }
@@ -65,18 +66,18 @@ static nvdp_status expect(const struct nvdp__maker *m, const struct setting *set
 /* Checks that a required section of tokenizer.json has this type. */
 static nvdp_status require_type(const struct nvdp__maker *m, const char *section,
                                 const char *type) {
-    const char *found = json_string_value(
-        json_object_get(json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), section), "type"));
+    const char *found = json_string_value(json_object_get(
+        json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), section), "type"));
     if (found != NULL && strcmp(found, type) == 0) return NVDP_OK;
     return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s': expected type %s, found %.100s",
-                      nvdp__path_of(m, NVDP__FILE_TOKENIZER), section, type,
+                      nvdp__file_path(m, NVDP__FILE_TOKENIZER), section, type,
                       found != NULL ? found : "none");
 }
 
 /* Reads the pieces of tokenizer.json, whose model must have this type (or no type, as in older files). */
 static nvdp_status read_model(const struct nvdp__maker *m, const char *type, const json_t **model) {
-    const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
-    *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
+    const char *path = nvdp__file_path(m, NVDP__FILE_TOKENIZER);
+    *model = json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "model");
     const char *found = json_string_value(json_object_get(*model, "type"));
     const json_t *vocab = json_object_get(*model, "vocab");
     if (found == NULL || strcmp(found, type) != 0)
@@ -123,15 +124,15 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
                                               {"normalizer", "clean_text", "true"}};
     const bool backend = m->class->backend;
     const enum nvdp__tokenizer_file from = backend ? NVDP__FILE_TOKENIZER : NVDP__FILE_CONFIG;
-    const json_t *model = NULL, *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
-    const json_t *rules = backend ? json_object_get(json, "normalizer") : nvdp__root_of(m, from);
-    const char *path = nvdp__path_of(m, from);
+    const json_t *model = NULL, *json = nvdp__file_root(m, NVDP__FILE_TOKENIZER);
+    const json_t *rules = backend ? json_object_get(json, "normalizer") : nvdp__file_root(m, from);
+    const char *path = nvdp__file_path(m, from);
     struct nvdp__normalization normalization = {.published = nvdp__as_published(m)};
     int64_t longest = normalization.published ? NVDP__WORD_CHARACTERS : NVDP__USUAL_WORD_CHARACTERS;
     bool lower;
     m->made->row = &nvdp__wordpiece_row;
     if (json == NULL) {
-        NVDP_TRY(nvdp__vocabulary_parse(m->ctx, nvdp__path_of(m, NVDP__FILE_VOCAB_TXT),
+        NVDP_TRY(nvdp__vocabulary_parse(m->ctx, nvdp__file_path(m, NVDP__FILE_VOCAB_TXT),
                                         m->source->text[NVDP__FILE_VOCAB_TXT],
                                         m->source->size[NVDP__FILE_VOCAB_TXT], &m->made->pieces));
     } else {
@@ -142,7 +143,7 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
         }
         NVDP_TRY(read_model(m, "WordPiece", &model));
         if (backend)
-            NVDP_TRY(nvdp__json_int(m->ctx, nvdp__path_of(m, NVDP__FILE_TOKENIZER), model,
+            NVDP_TRY(nvdp__json_int(m->ctx, nvdp__file_path(m, NVDP__FILE_TOKENIZER), model,
                                     "max_input_chars_per_word", NVDP__USUAL_WORD_CHARACTERS, 1,
                                     NVDP__WORD_CHARACTERS, &longest));
     }
@@ -156,8 +157,8 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
     NVDP_TRY(nvdp__json_bool(m->ctx, path, rules,
                              backend ? "handle_chinese_chars" : "tokenize_chinese_chars", true,
                              &normalization.chinese_characters));
-    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_SENTENCE),
-                             nvdp__root_of(m, NVDP__FILE_SENTENCE), "do_lower_case", false,
+    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__file_path(m, NVDP__FILE_SENTENCE),
+                             nvdp__file_root(m, NVDP__FILE_SENTENCE), "do_lower_case", false,
                              &lower));
     m->made->plain = !backend && (!lower || normalization.lower_case);
     normalization.lower_case |= lower;
@@ -193,7 +194,7 @@ static nvdp_status merges_text(const struct nvdp__maker *m, const json_t *merges
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: 'model.merges': entry %zu: expected a pair "
                               "of pieces, found something else",
-                              nvdp__path_of(m, NVDP__FILE_TOKENIZER), index);
+                              nvdp__file_path(m, NVDP__FILE_TOKENIZER), index);
         const size_t need = strlen(left) + (right != NULL ? strlen(right) : 0) + 3;
         NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, used + need, 1));
         used += (size_t)nvdp__snprintf(text + used, need, "%s%s%s\n", left,
@@ -213,13 +214,13 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m, size_t *distinct) {
         {"model", "end_of_word_suffix", "\"\""},
     };
     const json_t *model;
-    const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
+    const char *path = nvdp__file_path(m, NVDP__FILE_TOKENIZER);
     struct nvdp__bpe *bpe = NULL;
     nvdp__autofree char *merges = NULL;
     size_t size = 0;
     if (m->class->backend) {
         const json_t *normalizer =
-            json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "normalizer");
+            json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "normalizer");
         const char *type = json_string_value(json_object_get(normalizer, "type"));
         const bool composes = type != NULL && strcmp(type, "NFC") == 0;
         if (!composes && normalizer != NULL && !json_is_null(normalizer))
@@ -244,8 +245,8 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m, size_t *distinct) {
 
 nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m) {
     bool set = false;
-    const char *path = nvdp__path_of(m, NVDP__FILE_SENTENCE);
-    NVDP_TRY(nvdp__json_bool(m->ctx, path, nvdp__root_of(m, NVDP__FILE_SENTENCE), "do_lower_case",
+    const char *path = nvdp__file_path(m, NVDP__FILE_SENTENCE);
+    NVDP_TRY(nvdp__json_bool(m->ctx, path, nvdp__file_root(m, NVDP__FILE_SENTENCE), "do_lower_case",
                              false, &set));
     if (!set) return NVDP_OK;
     return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
@@ -256,23 +257,24 @@ nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m) {
 nvdp_status nvdp__make_bpe(struct nvdp__maker *m) {
     const bool backend = m->class->backend;
     const enum nvdp__tokenizer_file from = backend ? NVDP__FILE_TOKENIZER : NVDP__FILE_CONFIG;
-    const char *path = nvdp__path_of(m, NVDP__FILE_VOCAB_JSON);
-    const json_t *spaces = nvdp__root_of(m, from);
+    const char *path = nvdp__file_path(m, NVDP__FILE_VOCAB_JSON);
+    const json_t *spaces = nvdp__file_root(m, from);
     struct nvdp__bpe *bpe = NULL;
     m->made->row = &nvdp__bpe_row;
     if (backend) spaces = json_object_get(spaces, "pre_tokenizer");
-    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__path_of(m, from), spaces, "add_prefix_space", backend,
+    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__file_path(m, from), spaces, "add_prefix_space", backend,
                              &m->made->prefix_space));
     NVDP_TRY(nvdp__refuse_lower_case(m));
-    if (nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL) {
+    if (nvdp__file_root(m, NVDP__FILE_TOKENIZER) != NULL) {
         NVDP_TRY(bpe_of_json(m, &m->distinct));
         return nvdp__add_tokens(m, NULL);
     }
-    NVDP_TRY(read_pieces(m->ctx, path, nvdp__root_of(m, NVDP__FILE_VOCAB_JSON), &m->made->pieces));
-    m->distinct = json_object_size(nvdp__root_of(m, NVDP__FILE_VOCAB_JSON));
+    NVDP_TRY(
+        read_pieces(m->ctx, path, nvdp__file_root(m, NVDP__FILE_VOCAB_JSON), &m->made->pieces));
+    m->distinct = json_object_size(nvdp__file_root(m, NVDP__FILE_VOCAB_JSON));
     NVDP_TRY(nvdp__add_tokens(m, NULL));
     nvdp_status status = nvdp__bpe_create(
-        m->ctx, path, &m->made->pieces, nvdp__path_of(m, NVDP__FILE_MERGES),
+        m->ctx, path, &m->made->pieces, nvdp__file_path(m, NVDP__FILE_MERGES),
         m->source->text[NVDP__FILE_MERGES], m->source->size[NVDP__FILE_MERGES], &bpe);
     m->made->model = bpe;
     return status;

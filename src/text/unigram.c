@@ -309,7 +309,8 @@ static nvdp_status add_piece(struct list *list, const char *text, size_t size, d
     struct nvdp__strings *pieces = &list->m->made->pieces;
     if (pieces->count >= NVDP__MAX_PIECES)
         return nvdp__fail(list->m->ctx, NVDP_ERR_UNSUPPORTED, "%s: expected at most %d pieces",
-                          nvdp__path_of(list->m, nvdp__vocabulary_of(list->m)), NVDP__MAX_PIECES);
+                          nvdp__file_path(list->m, nvdp__vocabulary_file(list->m)),
+                          NVDP__MAX_PIECES);
     NVDP_TRY(nvdp__reserve(list->m->ctx, list->score, &list->capacity, pieces->count + 1,
                            sizeof **list->score));
     (*list->score)[pieces->count] = score;
@@ -389,8 +390,8 @@ static nvdp_status read_words(const struct nvdp__maker *m, const json_t *json,
 /* Reads the rules that tokenizer.json states. */
 static nvdp_status rules_of_json(struct nvdp__maker *m, const json_t *model,
                                  struct nvdp__unigram_rules *rules) {
-    const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
-    const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const char *path = nvdp__file_path(m, NVDP__FILE_TOKENIZER);
+    const json_t *json = nvdp__file_root(m, NVDP__FILE_TOKENIZER);
     const json_t *bytes = json_object_get(model, "byte_fallback");
     int64_t unknown;
     NVDP_TRY(nvdp__json_int_required(m->ctx, path, model, "unk_id", 0, NVDP__MAX_PIECES, &unknown));
@@ -481,7 +482,7 @@ static nvdp_status add_named(struct list *list, const char *text, size_t size, b
     if (entry == NULL || json_object_set_new(entry, "normalized", json_false()) != 0 ||
         json_array_append_new(list->named, entry) != 0)
         return nvdp__fail(list->m->ctx, NVDP_ERR_MEMORY, "%s: out of memory",
-                          nvdp__path_of(list->m, nvdp__vocabulary_of(list->m)));
+                          nvdp__file_path(list->m, nvdp__vocabulary_file(list->m)));
     return NVDP_OK;
 }
 
@@ -510,8 +511,8 @@ static bool read_piece(struct field message, struct field *text, double *score, 
 static nvdp_status read_sentencepiece(struct list *list) {
     enum { CONTROL = 3, USER_DEFINED = 4, REPLACED = 3 /* number of pieces at the start */ };
     struct nvdp__maker *m = list->m;
-    const enum nvdp__tokenizer_file file = nvdp__vocabulary_of(m);
-    const char *path = nvdp__path_of(m, file), *at = m->source->text[file];
+    const enum nvdp__tokenizer_file file = nvdp__vocabulary_file(m);
+    const char *path = nvdp__file_path(m, file), *at = m->source->text[file];
     const char *const start = at, *const end = at + m->source->size[file];
     struct field field, text, table = {0};
     size_t pieces = 0;
@@ -566,11 +567,11 @@ static nvdp_status pieces_of_sentencepiece(struct list *list) {
 
 /* Sets the rules of XLMRobertaTokenizer. */
 static nvdp_status rules_of_class(struct nvdp__maker *m, struct nvdp__unigram_rules *rules) {
-    const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const json_t *json = nvdp__file_root(m, NVDP__FILE_TOKENIZER);
     const json_t *table = table_of_json(json_object_get(json, "normalizer"));
     bool prefix;
-    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_CONFIG),
-                             nvdp__root_of(m, NVDP__FILE_CONFIG), "add_prefix_space", true,
+    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__file_path(m, NVDP__FILE_CONFIG),
+                             nvdp__file_root(m, NVDP__FILE_CONFIG), "add_prefix_space", true,
                              &prefix));
     *rules =
         (struct nvdp__unigram_rules){.unknown = 3,
@@ -580,13 +581,13 @@ static nvdp_status rules_of_class(struct nvdp__maker *m, struct nvdp__unigram_ru
                                      .prefix = prefix ? NVDP__LEADING_ALWAYS : NVDP__LEADING_NEVER,
                                      .mark = "\xE2\x96\x81",
                                      .mark_size = 3};
-    return nvdp__normalizer_read(&m->made->normalizer, nvdp__path_of(m, NVDP__FILE_TOKENIZER),
+    return nvdp__normalizer_read(&m->made->normalizer, nvdp__file_path(m, NVDP__FILE_TOKENIZER),
                                  table);
 }
 
 nvdp_status nvdp__make_unigram(struct nvdp__maker *m) {
-    const json_t *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
-    const char *path = nvdp__path_of(m, nvdp__vocabulary_of(m));
+    const json_t *model = json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "model");
+    const char *path = nvdp__file_path(m, nvdp__vocabulary_file(m));
     struct nvdp__unigram_rules rules = {0};
     struct nvdp__unigram *unigram = NULL;
     nvdp__autofree double *score = NULL;
@@ -598,8 +599,8 @@ nvdp_status nvdp__make_unigram(struct nvdp__maker *m) {
     NVDP_TRY(nvdp__refuse_lower_case(m));
     NVDP_TRY(nvdp__normalizer_add_decoding(&made->normalizer));
     made->pieces.ctx = m->ctx;
-    NVDP_TRY(nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL ? pieces_of_json(&list, model)
-                                                            : pieces_of_sentencepiece(&list));
+    NVDP_TRY(nvdp__file_root(m, NVDP__FILE_TOKENIZER) != NULL ? pieces_of_json(&list, model)
+                                                              : pieces_of_sentencepiece(&list));
     NVDP_TRY(m->class->backend ? rules_of_json(m, model, &rules) : rules_of_class(m, &rules));
     made->vocabulary = m->distinct = made->pieces.count;
     NVDP_TRY(nvdp__unigram_create(m->ctx, path, &made->pieces, &score, &rules, &unigram));

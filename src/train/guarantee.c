@@ -214,8 +214,8 @@ static struct nvdp_guarantee whole(const struct nvdp_guarantee *from) {
     struct nvdp_guarantee made = NOTHING;
     memcpy(&made, from, nvdp__min(from->struct_size, sizeof made));
     if (!(made.named_bound > 0))
-        made.named_bound = nvdp__named_bound_of(NVDP_THEOREM_NONE, made.clip, (int)made.releases,
-                                                made.numbers, made.epsilon, made.delta);
+        made.named_bound = nvdp__older_named_bound(NVDP_THEOREM_NONE, made.clip, (int)made.releases,
+                                                   made.numbers, made.epsilon, made.delta);
     return made;
 }
 
@@ -354,7 +354,7 @@ static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
     const char *theorem = json_string_value(json_object_get(proven, "theorem"));
     to->named_bound = number_at(proven, "named_bound");
     if (isnan(to->named_bound))
-        to->named_bound = nvdp__named_bound_of(
+        to->named_bound = nvdp__older_named_bound(
             theorem != NULL && strcmp(theorem, "a") == 0 ? NVDP_THEOREM_SEQUENCE
                                                          : NVDP_THEOREM_NONE,
             to->clip, (int)to->releases, to->numbers, to->epsilon, to->delta);

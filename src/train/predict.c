@@ -102,7 +102,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
                           "%s: expected a run, which has splits, found a reader of a summary; name "
                           "the texts with {input}",
                           config->run);
-    NVDP_TRY(nvdp__check_folder_of(ctx, config->out));
+    NVDP_TRY(nvdp__check_parent_folder(ctx, config->out));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
     path = config->out != NULL
                ? nvdp__strdup(ctx, config->out)
@@ -368,7 +368,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     if (options.out == NULL && write == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
-    NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
+    NVDP_TRY(nvdp__check_parent_folder(ctx, options.out));
     if (nvdp__linear_is(options.run)) return predict_linear(ctx, &options, &sink, texts);
     if (options.model != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

@@ -205,7 +205,7 @@ static nvdp_status embed_public(struct maker *maker, const struct nvdp_dataset *
         nvdp__digest_number(&digest, (uint64_t)nvdp__context_precision(ctx));
         nvdp__digest_bytes(&digest, data->offset, (data->count + 1) * sizeof *data->offset);
         nvdp__digest_bytes(&digest, data->ids, data->offset[data->count] * sizeof *data->ids);
-        path = nvdp__cache_path_of(ctx, cache, VECTORS, &digest);
+        path = nvdp__cache_digest_path(ctx, cache, VECTORS, &digest);
         NVDP_TRY(NVDP__MADE(path));
         NVDP_TRY(nvdp__cache_read(ctx, path, VECTORS, 1, &kept, &bytes));
     }

@@ -60,7 +60,7 @@ Test(file, names_of_255_bytes) {
         cr_assert_str_eq(support_read(path), replaces ? "2" : "1");
         ok(nvdp__create_temporary(ctx, path, &temporary, NULL));
         cr_assert_eq(scratch_entries(), 2);
-        ok(nvdp__remove_leftovers_of(ctx, path)); /* by its cut name */
+        ok(nvdp__remove_file_leftovers(ctx, path)); /* by its cut name */
         cr_assert_eq(scratch_entries(), 1);
     }
     ok(nvdp__remove(ctx, support_path("%s.json", path))); /* no file has so long a name */

@@ -99,9 +99,9 @@ Test(config, resolve) {
 /* The padding's pseudo-count is A_p/K, K = L+1: 1/(L+1) for delta 0, 1 for delta 1. */
 Test(config, pad_alpha) {
     struct nvdp__nvib_config config = valid();
-    cr_expect_eq(nvdp__form_of(&config, (struct nvdp__form){.weights = true}).pad_alpha, 1.0 / 17);
+    cr_expect_eq(nvdp__make_form(&config, (struct nvdp__form){.weights = true}).pad_alpha, 1. / 17);
     config.delta = 1;
-    cr_expect_eq(nvdp__form_of(&config, (struct nvdp__form){.weights = true}).pad_alpha, 1);
+    cr_expect_eq(nvdp__make_form(&config, (struct nvdp__form){.weights = true}).pad_alpha, 1);
 }
 
 /* Rounded to float, bounds may only become tighter. */

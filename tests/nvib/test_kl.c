@@ -15,7 +15,7 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
     size_t tokens = f->batch.tokens, rows = open ? 2 * tokens : tokens;
     ok(nvdp_posteriors_create(f->ctx, 2 * TEXTS, rows, f->nvib->gauss.dim, true, &all));
     all->prior_alpha = config->prior_alpha;
-    all->pad_alpha = nvdp__form_of(config, (struct nvdp__form){.weights = true}).pad_alpha;
+    all->pad_alpha = nvdp__make_form(config, (struct nvdp__form){.weights = true}).pad_alpha;
     all->kappa = config->kappa;
     all->policy = config->length_policy;
     all->length = config->length;

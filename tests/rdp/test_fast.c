@@ -71,7 +71,7 @@ Test(fast, agrees_with_the_plain_form) {
             struct nvdp__plan plan =
                 nvdp__plan(order, mode == 0 ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST);
             for (int w = 0; w < WIDTHS; w++) {
-                plan.kernels = nvdp__kernels_of(widths[w]);
+                plan.kernels = nvdp__lane_kernels(widths[w]);
                 if (plan.kernels == NULL) continue;
                 double off =
                     fmax(deviation(&plan, n, &texts, false), deviation(&plan, n, &texts, true));
@@ -145,7 +145,7 @@ Test(fast, log_gammas) {
             want[1] += lgamma_r(c[1], &sign);
         }
         for (int w = 0; w < WIDTHS; w++) {
-            const struct nvdp__kernels *run = nvdp__kernels_of(widths[w]);
+            const struct nvdp__kernels *run = nvdp__lane_kernels(widths[w]);
             struct nvdp__log_gammas got;
             if (run == NULL) continue;
             run->log_gammas(s, n, p, q, &got);

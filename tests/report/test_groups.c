@@ -4,13 +4,13 @@
 #include "test_context.h"
 
 Test(groups, statistics) {
-    struct report_stat stat = report_stat_of(3, (double[]){1, 2, 6});
+    struct report_stat stat = report_summarize(3, (double[]){1, 2, 6});
     cr_expect_eq(stat.n, 3);
     near(stat.mean, 3, 1e-15);
     near(stat.sd, sqrt(7), 1e-15);
-    cr_expect(isnan(report_stat_of(1, (double[]){5}).sd));
-    cr_expect(isnan(report_stat_of(0, NULL).mean));
-    stat = report_stat_of(2, (double[]){1, INFINITY});
+    cr_expect(isnan(report_summarize(1, (double[]){5}).sd));
+    cr_expect(isnan(report_summarize(0, NULL).mean));
+    stat = report_summarize(2, (double[]){1, INFINITY});
     cr_expect(isinf(stat.mean) && isnan(stat.sd));
 }
 
@@ -495,9 +495,9 @@ Test(groups, privatized_texts_are_methods) {
     cr_expect_str_eq(report->family[0].label, "base");
     cr_expect(report->family[0].reference);
     for (size_t f = 1; f < report->families; f++) { /* mechanisms without their own looks */
-        const struct report_look one = report_look_of(&report->family[f]);
+        const struct report_look one = report_family_look(&report->family[f]);
         for (size_t g = 0; g < f; g++) {
-            const struct report_look other = report_look_of(&report->family[g]);
+            const struct report_look other = report_family_look(&report->family[g]);
             cr_expect_str_neq(one.colour, other.colour);
         }
     }

@@ -241,7 +241,7 @@ Test(formats, signatures_need_every_step) {
         nvdp__attributes_set_whole(&release.attributes, "texts", 1);
         nvdp__attributes_set_whole(&release.attributes, "releases", 1);
         const char *name = support_scratch_path(path);
-        ok(nvdp__release_create(&release, nvdp__format_of(nvdp__formats, path), name));
+        ok(nvdp__release_create(&release, nvdp__format_by_ending(nvdp__formats, path), name));
         ok(release.format->append(&release, 0, 1, i < 2 ? &z : &even, NULL));
         ok(nvdp__release_finish(&release));
         cr_assert_eq(nvdp__sign(&key, &release), i == 0 ? NVDP_ERR_NUMERIC : NVDP_OK, "%zu: %s", i,

@@ -203,7 +203,7 @@ Test(person_samples, verify_finds_columns_of_texts) {
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         z[i] = ((const int16_t *)held->z)[i];
     const char *changed = support_scratch_path("changed.h5");
-    ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
+    ok(nvdp__release_create(&to, nvdp__format_by_ending(nvdp__formats, changed), changed));
     ok(to.format->append(&to, 0, to.shape.rows, z, NULL));
     ok(nvdp__release_commit(&to, true));
     to.offset = NULL;

@@ -127,8 +127,8 @@ Test(toy_format, is_one_row) {
     const char *first = support_scratch_path("first.h5");
     const char *middle = support_scratch_path("middle.toy");
     const char *last = support_scratch_path("last.h5");
-    cr_assert_eq(nvdp__format_of(formats, middle), &toy);
-    cr_assert_eq(nvdp__format_of(formats, "any"), formats[0]);
+    cr_assert_eq(nvdp__format_by_ending(formats, middle), &toy);
+    cr_assert_eq(nvdp__format_by_ending(formats, "any"), formats[0]);
     converted_embeddings(ctx, formats, made_embeddings(ctx, "made.h5", &made), first);
     converted_embeddings(ctx, formats, first, middle);
     converted_embeddings(ctx, formats, middle, last);

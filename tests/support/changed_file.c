@@ -21,7 +21,7 @@ const char *changed_file(struct nvdp_context *ctx, const char *path, const char 
     int32_t *z = held->z;
     for (size_t i = 0; i < count; i++)
         z[numbers[i].at] = numbers[i].steps;
-    ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
+    ok(nvdp__release_create(&to, nvdp__format_by_ending(nvdp__formats, changed), changed));
     ok(to.format->append(&to, 0, to.shape.rows, z, NULL));
     ok(nvdp__release_commit(&to, true));
     to.offset = NULL;

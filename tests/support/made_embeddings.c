@@ -134,7 +134,7 @@ void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *c
     made.of = NULL;
     made.h5 = NULL;
     ok(nvdp__attributes_set_whole(&made.attributes, "texts", (int64_t)made.shape.texts));
-    ok(nvdp__release_create(&made, nvdp__format_of(formats, to), to));
+    ok(nvdp__release_create(&made, nvdp__format_by_ending(formats, to), to));
     ok(nvdp__release_copy(&read, &made));
     ok(nvdp__release_commit(&made, true));
     if (made.format->close != NULL) made.format->close(&made);
