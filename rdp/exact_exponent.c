@@ -141,7 +141,7 @@ static double complex log_of_1_plus(double complex w) {
 }
 
 /* Returns 1/z without protection against overflow. */
-static double complex inverse_of(double complex z) {
+static double complex plain_inverse(double complex z) {
     const double square = creal(z) * creal(z) + cimag(z) * cimag(z);
     return nvdp__complex(creal(z) / square, -cimag(z) / square);
 }
@@ -151,7 +151,7 @@ static double complex inverse_of(double complex z) {
 static double complex stirling(double complex z) {
     static const double b[] = {1. / 12,   -1. / 360,      1. / 1260, -1. / 1680,
                                1. / 1188, -691. / 360360, 1. / 156,  -3617. / 122400};
-    const double complex inverse = inverse_of(z), square = inverse * inverse;
+    const double complex inverse = plain_inverse(z), square = inverse * inverse;
     double complex sum = 0;
     for (int k = 7; k >= 0; k--)
         sum = sum * square + b[k];
@@ -161,7 +161,7 @@ static double complex stirling(double complex z) {
 /* log(1 + y) - y, computed as in divergence.h */
 static double complex log_rest(double complex y) {
     if (fabs(creal(y)) + fabs(cimag(y)) > 0.25) return clog(1 + y) - y;
-    const double complex u = y * inverse_of(2 + y), z = u * u;
+    const double complex u = y * plain_inverse(2 + y), z = u * u;
     double complex tail = 1. / 21;
     for (int n = 19; n > 1; n -= 2)
         tail = tail * z + 1. / n;
@@ -233,7 +233,7 @@ void nvdp__exact_expand(struct nvdp__expansion *x, double radius) {
 /* K(c+t) - K(c) - t K'(c) of the weights. */
 static double complex weights_rest(const struct nvdp_exact *e, double c, double complex t) {
     const double total = e->all_a + c * e->all_v;
-    const double complex moved = t * e->all_v, end = total + moved, step = t * inverse_of(end);
+    const double complex moved = t * e->all_v, end = total + moved, step = t * plain_inverse(end);
     double complex gap = e->same > 0 ? e->same * bregman(-step * e->all_v) : 0;
     double complex sum = -log_gamma_rest(total, moved);
     for (size_t i = 0; i < e->weights; i++) {
@@ -316,7 +316,7 @@ double complex nvdp__exact_exponent(struct nvdp__expansion *x, double epsilon, d
     for (size_t i = 0; i < x->large; i++) {
         const double complex w = -e->large[2 * i] * at;
         logs -= log_of_1_plus(w) - w;
-        quotients += e->large[2 * i + 1] * inverse_of(1 + w);
+        quotients += e->large[2 * i + 1] * plain_inverse(1 + w);
     }
     const double quadratic = e->quadratic * x->radius * x->radius;
     double complex sum = t * (x->first - epsilon) +

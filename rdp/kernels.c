@@ -25,7 +25,7 @@
 #define polynomial WIDTH(polynomial)
 #define parity WIDTH(parity)
 #define parity_add WIDTH(parity_add)
-#define fit_of WIDTH(fit_of)
+#define fit_values WIDTH(fit_values)
 #define chebyshev WIDTH(chebyshev)
 #define series WIDTH(series)
 #define outside WIDTH(outside)

@@ -137,7 +137,7 @@ static double crossing(const struct angles *of, double smallest, double above, d
     return below;
 }
 
-static double angle_of(double loss, double s) {
+static double loss_angle(double loss, double s) {
     return acos(fmin(fmax(-loss / s, -1), 1));
 }
 
@@ -158,8 +158,8 @@ static double sphere(size_t dim, double s, double k, double step, struct nvdp__l
     const double first = crossing(&of, largest - far, peak, 0);
     const double last = crossing(&of, largest - far, peak, M_PI);
     for (size_t i = 0; i < part->n; i++) {
-        const double from = fmax(angle_of(cell(part, i, step), s), first);
-        const double to = fmin(angle_of(cell(part, i + 1, step), s), last);
+        const double from = fmax(loss_angle(cell(part, i, step), s), first);
+        const double to = fmin(loss_angle(cell(part, i + 1, step), s), last);
         if (!(to > from)) continue;
         const double tilts = k * s * (cos(from) - cos(to));
         const double panels = ceil(fmax((to - from) / scale, 4 * tilts));

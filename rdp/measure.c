@@ -64,8 +64,8 @@ nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_poster
 }
 
 /* Reads the options of a configuration; NULL: default options. */
-static nvdp_status values_of(struct nvdp_context *ctx, const struct nvdp_config *config,
-                             struct nvdp__privacy_options *options) {
+static nvdp_status read_options(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                struct nvdp__privacy_options *options) {
     *options = nvdp__privacy_defaults();
     if (config == NULL) return NVDP_OK;
     return nvdp__config_values(ctx, config, &nvdp__privacy_schema, options);
@@ -75,7 +75,7 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
                              const struct nvdp_config *config, double *matrix,
                              struct nvdp_pairs_summary *out) {
     struct nvdp__privacy_options options;
-    NVDP_TRY(values_of(ctx, config, &options));
+    NVDP_TRY(read_options(ctx, config, &options));
     return nvdp__renyi_pairs(ctx, posteriors, &options, matrix, out);
 }
 
@@ -356,7 +356,7 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
 }
 
 /* Returns the largest number of texts that have at most `pairs` >= 2 ordered pairs. */
-static size_t texts_of(size_t pairs, size_t largest) {
+static size_t max_text_count(size_t pairs, size_t largest) {
     size_t texts = 2;
     while (texts < largest && texts < MAX_TEXTS && (texts + 1) * texts <= pairs) {
         texts++;
@@ -369,7 +369,7 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     const struct nvdp__pairs_options *config = &work->options->pairs;
     const struct nvdp_posteriors *whole = work->set;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *part = NULL;
-    size_t texts = texts_of(config->max_pairs, whole->texts);
+    size_t texts = max_text_count(config->max_pairs, whole->texts);
     nvdp__autofree size_t *index = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, index, texts));
     NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, report->pairs, report->infinite));
@@ -489,6 +489,6 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
                                  const struct nvdp_config *config, double *matrix,
                                  struct nvdp_privacy_report *out) {
     struct nvdp__privacy_options options;
-    NVDP_TRY(values_of(ctx, config, &options));
+    NVDP_TRY(read_options(ctx, config, &options));
     return nvdp__privacy_measure(ctx, posteriors, &options, matrix, out);
 }

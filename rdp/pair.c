@@ -181,8 +181,8 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
 }
 
 /* Returns rows [row, row + rows) of text i, or a part of one row. */
-static struct nvdp__dim_range block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
-                                       size_t rows, size_t segment) {
+static struct nvdp__dim_range row_range(const struct nvdp__pairs *pairs, size_t i, size_t row,
+                                        size_t rows, size_t segment) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t first = (set->offset[i] + row) * set->dim + segment * pairs->width;
     size_t last = (set->offset[i] + row + rows - 1) * pairs->segments + segment;
@@ -201,8 +201,8 @@ void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *
     size_t rows = nvdp__min(pairs->block_rows, common - row);
     size_t n = pairs->segments > 1 ? nvdp__min(pairs->width, set->dim - segment * pairs->width)
                                    : rows * set->dim;
-    struct nvdp__dim_range p = block_of(pairs, i, row, rows, segment);
-    struct nvdp__dim_range q = block_of(pairs, j, row, rows, segment);
+    struct nvdp__dim_range p = row_range(pairs, i, row, rows, segment);
+    struct nvdp__dim_range q = row_range(pairs, j, row, rows, segment);
     double part[2];
     nvdp__gaussian_both(plan, n, &p, &q, pair->wanted, &pair->small, part);
     for (int side = 0; side < 2; side++) {

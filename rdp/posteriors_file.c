@@ -40,7 +40,7 @@ static void close_source(struct source *source) {
 }
 
 /* Returns the array of this name in a file of numpy.savez, or NULL. */
-static const struct nvdp__npy *array_of(const struct source *source, const char *name) {
+static const struct nvdp__npy *named_array(const struct source *source, const char *name) {
     for (size_t i = 0; i < source->npz.count; i++) {
         const struct nvdp__npz_array *array = &source->npz.array[i];
         if (array->name.size == strlen(name) &&
@@ -52,18 +52,18 @@ static const struct nvdp__npy *array_of(const struct source *source, const char 
 
 static bool has(const struct source *source, const char *dataset) {
     return source->file != NULL ? nvdp__h5_has(source->file, dataset)
-                                : array_of(source, dataset) != NULL;
+                                : named_array(source, dataset) != NULL;
 }
 
 static bool has_attribute(const struct source *source, const char *name) {
     return source->file != NULL ? nvdp__h5_has_attribute(source->file, name)
-                                : array_of(source, name) != NULL;
+                                : named_array(source, name) != NULL;
 }
 
 /* Finds an array of `rank` dimensions with values of one of the kinds; an attribute may have one dimension of one value. */
 static nvdp_status find_array(const struct source *source, const char *name, const char *kinds,
                               size_t rank, const struct nvdp__npy **out) {
-    const struct nvdp__npy *array = array_of(source, name);
+    const struct nvdp__npy *array = named_array(source, name);
     if (array == NULL)
         return NVDP__BAD_FILE(source, "array %s is missing: expected one of %zu dimensions", name,
                               rank);
@@ -83,7 +83,7 @@ static nvdp_status find_array(const struct source *source, const char *name, con
     return nvdp__npy_check_values(array);
 }
 
-static const char *kinds_of(enum nvdp__h5_type type) {
+static const char *numpy_kinds(enum nvdp__h5_type type) {
     return nvdp__h5_is_integer(type) ? "iu" : "fiu";
 }
 
@@ -91,7 +91,7 @@ static nvdp_status get_shape(const struct source *source, const char *dataset,
                              enum nvdp__h5_type type, int rank, size_t *shape) {
     const struct nvdp__npy *array = NULL;
     if (source->file != NULL) return nvdp__h5_shape(source->file, dataset, type, rank, shape);
-    NVDP_TRY(find_array(source, dataset, kinds_of(type), (size_t)rank, &array));
+    NVDP_TRY(find_array(source, dataset, numpy_kinds(type), (size_t)rank, &array));
     memcpy(shape, array->shape, (size_t)rank * sizeof *shape);
     return NVDP_OK;
 }
@@ -110,7 +110,7 @@ static double real_at(const struct nvdp__npy *array, size_t i, int64_t *whole) {
 /* Reads all rows, as double or, of whole numbers, as int64_t. */
 static nvdp_status read_rows(const struct source *source, const char *dataset,
                              enum nvdp__h5_type type, size_t rows, size_t width, void *to) {
-    const struct nvdp__npy *array = array_of(source, dataset);
+    const struct nvdp__npy *array = named_array(source, dataset);
     if (source->file != NULL) return nvdp__h5_read_rows(source->file, dataset, type, 0, rows, to);
     for (size_t i = 0; i < rows * width; i++) {
         int64_t whole = 0;

@@ -101,7 +101,7 @@ bool nvdp__sentence_direction(size_t d, size_t p, const float *center, const flo
 }
 
 /* Sets M of text b without the clip, which comes last and also handles a NaN or an infinity. */
-static void mean_of(const struct sentence *sentence, const struct nvdp__encoded *in, size_t b) {
+static void set_mean(const struct sentence *sentence, const struct nvdp__encoded *in, size_t b) {
     const struct nvdp__gauss *g = &sentence->gauss;
     const size_t p = g->dim, d = g->hidden_size;
     const int32_t tokens = in->batch->offset[b + 1] - in->batch->offset[b];
@@ -128,7 +128,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     int team = nvdp__team(in->dev, texts * d * (g->dim + 1));
 #pragma omp parallel for num_threads(team)
     for (size_t b = 0; b < texts; b++)
-        mean_of(sentence, in, b);
+        set_mean(sentence, in, b);
     nvdp__gauss_clip(g, in->dev);
     return NVDP_OK;
 }

@@ -27,7 +27,7 @@
  * to the norm BALL, or left as it is below BALL, therefore has a norm of at most 1. */
 static const double BALL = 1 - 0x1p-30;
 
-static double norm_of(size_t n, const double *t) {
+static double vector_norm(size_t n, const double *t) {
     double square = 0;
     for (size_t i = 0; i < n; i++)
         square += t[i] * t[i];
@@ -35,7 +35,7 @@ static double norm_of(size_t n, const double *t) {
 }
 
 double nvdp__word_round(size_t n, const double *t, int64_t *grid) {
-    const double norm = norm_of(n, t);
+    const double norm = vector_norm(n, t);
     const double factor = !isfinite(norm) ? NAN : norm > BALL ? BALL / norm : 1;
     for (size_t i = 0; i < n; i++)
         grid[i] = isnan(factor) ? 0 : (int64_t)ldexp(t[i] * factor, NVDP__WORD_BITS);
@@ -44,7 +44,7 @@ double nvdp__word_round(size_t n, const double *t, int64_t *grid) {
 
 /* dt = s (dy - t <t, dy> / |t|^2) for y = s t with s = BALL/|t|; dt = dy inside the ball. */
 void nvdp__word_clip_backward(size_t n, const double *t, double factor, double *dt) {
-    const double norm = norm_of(n, t);
+    const double norm = vector_norm(n, t);
     double along = 0;
     if (factor == 1) return;
     if (isnan(factor)) {
@@ -191,8 +191,8 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
 /* ---- forward ---- */
 
 /* Sets x to the sum of the states of the word's pieces and t to A x + a; returns g x + g_0. */
-static double vector_of(const struct word *word, const struct nvdp__encoded *in, size_t w,
-                        int32_t end, float *x, double *t) {
+static double map_word(const struct word *word, const struct nvdp__encoded *in, size_t w,
+                       int32_t end, float *x, double *t) {
     const size_t d = word->gauss.hidden_size;
     const float *map = nvdp__value(in->params, word->gauss.mu.weight);
     const float *bias = nvdp__value(in->params, word->gauss.mu.bias);
@@ -220,7 +220,7 @@ static void sum_words(const struct word *word, const struct nvdp__encoded *in, s
     word->replaced[b] = false;
     for (size_t w = (size_t)word->word_offset[b]; w < (size_t)word->word_offset[b + 1]; w++) {
         float *x = word->x != NULL ? word->x + w * d : room->x;
-        const double g = vector_of(word, in, w, in->batch->offset[b + 1], x, room->t);
+        const double g = map_word(word, in, w, in->batch->offset[b + 1], x, room->t);
         const double weight = nvdp__softplus(g);
         if (word->y != NULL) {
             for (size_t j = 0; j < p; j++)

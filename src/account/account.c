@@ -333,7 +333,7 @@ static void search_close(struct search *search) {
     free(search->phase);
 }
 
-static nvdp_status epsilon_of(const struct search *search, double *epsilon) {
+static nvdp_status run_epsilon(const struct search *search, double *epsilon) {
     return nvdp_account_epsilon(search->ctx, &search->run, search->delta, search->accountant,
                                 epsilon);
 }
@@ -350,7 +350,7 @@ static nvdp_status narrow(struct search *search, double *noise, double low, doub
         at = fmin(fmax(at, low + 2e-5), high - 2e-5);
         double epsilon;
         *noise = exp(at);
-        NVDP_TRY(epsilon_of(search, &epsilon));
+        NVDP_TRY(run_epsilon(search, &epsilon));
         const double miss = log(epsilon / search->epsilon);
         if (miss <= 0) {
             high = at;
@@ -378,7 +378,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
     double *tried = &search.phase[run->phases - 1].noise;
     while (isnan(low) || isnan(high)) { /* searches by factors, starting from 1 */
         *tried = exp(at);
-        NVDP_TRY(epsilon_of(&search, &reached));
+        NVDP_TRY(run_epsilon(&search, &reached));
         miss = log(reached / epsilon);
         if (miss > 0) {
             if (at >= max)
@@ -420,14 +420,14 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
             beyond = beyond + beyond / 4 + 1;
             if (beyond > max) break;
             *tried = beyond;
-            NVDP_TRY(epsilon_of(&search, &reached));
+            NVDP_TRY(run_epsilon(&search, &reached));
             if (reached <= epsilon) fit = beyond;
         } while (fit == beyond);
         if (beyond > max) beyond = max + 1;
     }
     while (beyond - fit > 1) {
         *tried = fit + (beyond - fit) / 2;
-        NVDP_TRY(epsilon_of(&search, &reached));
+        NVDP_TRY(run_epsilon(&search, &reached));
         *(reached <= epsilon ? &fit : &beyond) = *tried;
     }
     *steps = fit;

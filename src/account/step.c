@@ -172,7 +172,7 @@ static double exponent(const struct nvdp__atoms *atoms, double k) {
  *
  * using sum b (w - 1) = mixture_less. The sums on the right are of second order in the losses,
  * so small losses keep their digits. */
-static double scale_of(const struct nvdp__atoms *atoms, double x) {
+static double largest_log_term(const struct nvdp__atoms *atoms, double x) {
     double top = 0;
     for (size_t i = 0; i < atoms->n; i++)
         top = fmax(top, atoms->log_mass[i] + x * atoms->loss[i]);
@@ -180,7 +180,7 @@ static double scale_of(const struct nvdp__atoms *atoms, double x) {
 }
 
 /* Returns b (e^y - 1 - y), times e^-top. */
-static double rest_of(double log_mass, double y, double top) {
+static double scaled_rest(double log_mass, double y, double top) {
     return fabs(y) < 1 ? exp(log_mass - top) * exp_rest(y)
                        : exp(log_mass + y - top) - exp(log_mass - top) * (1 + y);
 }
@@ -190,11 +190,11 @@ static double lacking(const struct nvdp__atoms *atoms, double x, double top) {
 }
 
 double nvdp__atoms_log_moment(const struct nvdp__atoms *atoms, double k) {
-    const double x = exponent(atoms, k), top = scale_of(atoms, x);
+    const double x = exponent(atoms, k), top = largest_log_term(atoms, x);
     double sum = lacking(atoms, x, top);
     for (size_t i = 0; i < atoms->n; i++)
-        sum += rest_of(atoms->log_mass[i], x * atoms->loss[i], top) -
-               x * rest_of(atoms->log_mass[i], atoms->loss[i], top);
+        sum += scaled_rest(atoms->log_mass[i], x * atoms->loss[i], top) -
+               x * scaled_rest(atoms->log_mass[i], atoms->loss[i], top);
     return top > 0 ? top + log(exp(-top) + sum) : log1p(fmax(sum, -1));
 }
 
@@ -212,14 +212,14 @@ nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms
     NVDP_TRY(NVDP__ARRAYS(ctx, &out->memory, NVDP__ITEMS(out->loss, atoms->n),
                           NVDP__ITEMS(out->weight, atoms->n),
                           NVDP__ITEMS(out->rotation, 4 * atoms->n)));
-    out->top = scale_of(atoms, out->x);
+    out->top = largest_log_term(atoms, out->x);
     out->sum = lacking(atoms, out->x, out->top);
     for (size_t i = 0; i < atoms->n; i++) {
         const double log_mass = atoms->log_mass[i], loss = fabs(atoms->loss[i]);
         const double y = out->x * atoms->loss[i], plain = exp(log_mass - out->top);
-        const double drift = out->x * rest_of(log_mass, atoms->loss[i], out->top);
+        const double drift = out->x * scaled_rest(log_mass, atoms->loss[i], out->top);
         const double weight = exp(log_mass + y - out->top);
-        out->sum += rest_of(log_mass, y, out->top) - drift;
+        out->sum += scaled_rest(log_mass, y, out->top) - drift;
         if (plain == 0 && weight == 0) continue;
         const double units = 8 + fabs(log_mass) + fabs(y);
         const double size = fabs(y) < 1 ? (weight + plain) * y * y : weight + plain * (1 + fabs(y));
@@ -304,9 +304,9 @@ struct excess {
  * probability, tilted by e^(kL) and divided by the step's moment. For a single step with a loss
  * near epsilon: the cell adds at most P d/8 to delta and, for a curve that decreases like
  * e^(-slope x), the share (slope d)^2/8. */
-static struct excess excess_of(const struct nvdp__step *step, enum nvdp__direction direction,
-                               size_t i, const struct nvdp__local *local, double log_moment,
-                               double error) {
+static struct excess cell_excess(const struct nvdp__step *step, enum nvdp__direction direction,
+                                 size_t i, const struct nvdp__local *local, double log_moment,
+                                 double error) {
     const double k = local->k;
     double ends[2], loss[2];
     divide(step, step->end[i], step->end[i + 1], ends);
@@ -342,7 +342,7 @@ nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step 
     NVDP_TRY(nvdp__step_atoms(ctx, coarse, direction, &atoms));
     const double moment = nvdp__atoms_log_moment(&atoms, local->k);
     for (size_t i = 0; i < coarse->n; i++) {
-        excess[i] = excess_of(coarse, direction, i, local, moment, error);
+        excess[i] = cell_excess(coarse, direction, i, local, moment, error);
         sum += exp(fmin(excess[i].tilted / 3, 200));
     }
     const double factor = fmin(sqrt(sum / error), MAX_CELLS / sum);
