@@ -30,7 +30,8 @@ struct grouped {
 };
 
 /* Summarizes n secrets, whose exposures are between 0 and `bits`. */
-static struct nvdp__exposure_group group_of(size_t n, const struct grouped *member, double bits) {
+static struct nvdp__exposure_group summarize_group(size_t n, const struct grouped *member,
+                                                   double bits) {
     struct nvdp__exposure_group made = {.window = member[0].window,
                                         .coin = member[0].coin,
                                         .occurrences = member[0].occurrences,
@@ -75,7 +76,7 @@ static nvdp_status exposure_groups(struct nvdp_context *ctx, size_t n,
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && nvdp__compare(&order[i], &order[end], kind, KEYS) == 0;)
             end++;
-        made[count++] = group_of(end - i, order + i, bits);
+        made[count++] = summarize_group(end - i, order + i, bits);
     }
     *groups = count;
     return NVDP__HAND_OVER(out, made);

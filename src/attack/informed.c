@@ -133,7 +133,7 @@ static nvdp_status read_words(struct informed *s) {
 }
 
 /* Returns the n ids of a word, in s->copy. */
-static const int32_t *ids_of(const struct informed *s, size_t word, size_t *n) {
+static const int32_t *word_ids(const struct informed *s, size_t word, size_t *n) {
     const struct nvdp__field bytes = nvdp__string(&s->words, word);
     memcpy(s->copy, bytes.text, bytes.size); /* strings are not aligned */
     *n = bytes.size / sizeof *s->copy;
@@ -198,7 +198,7 @@ static nvdp_status compute_words(struct informed *s) {
         nvdp__batch_clear(s->batch);
         for (size_t w = at; w < nvdp__min(all, at + TOGETHER); w++) {
             size_t n;
-            const int32_t *id = ids_of(s, w, &n);
+            const int32_t *id = word_ids(s, w, &n);
             put(s, n, id, NVDP__WORD_BEGINS);
             nvdp__batch_end(s->batch, w);
         }
@@ -251,7 +251,7 @@ static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *
         nvdp__batch_clear(s->batch);
         for (size_t k = done; k < nvdp__min(s->tried, done + TOGETHER); k++) {
             size_t n;
-            const int32_t *id = ids_of(s, s->candidate[k], &n);
+            const int32_t *id = word_ids(s, s->candidate[k], &n);
             put_text(s, data, i, from, to, at, n, id);
         }
         NVDP_TRY(compute(s));
@@ -271,7 +271,7 @@ static nvdp_status count_pieces(struct informed *s) {
                                  NVDP__ITEMS(t->times, vocabulary)));
     for (size_t w = 0; w < s->words.count; w++) {
         size_t n;
-        const int32_t *id = ids_of(s, w, &n);
+        const int32_t *id = word_ids(s, w, &n);
         for (size_t k = 0; k < n; k++)
             if (t->place[id[k]] == 0) {
                 t->id[t->count] = id[k];
@@ -291,7 +291,7 @@ static nvdp_status open_model(struct informed *s) {
     NVDP_TRY(nvdp__masked_lm_open(a, a->options->prior, &s->tokens, &s->model, &s->language));
     for (size_t k = 0; k < s->count; k++) {
         size_t n;
-        ids_of(s, k, &n);
+        word_ids(s, k, &n);
         all += s->times[k];
         single += n == 1 ? s->times[k] : 0;
     }
@@ -307,7 +307,7 @@ static void of_words(const struct informed *s, const double *answer, double *log
     for (int pass = 0; pass < 2; pass++)
         for (size_t k = 0; k < s->count; k++) {
             size_t n;
-            const int32_t *id = ids_of(s, k, &n);
+            const int32_t *id = word_ids(s, k, &n);
             const double one = n == 1 ? answer[s->tokens.place[*id] - 1] : -INFINITY;
             if (pass == 0)
                 sum += exp(one);

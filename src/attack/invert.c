@@ -54,8 +54,8 @@ static void release(struct attack *t) {
 /* --- words --- */
 
 /* Computes a key for each word of a text: the hash of its pieces' letters.  Returns the number of words. */
-static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *id,
-                       uint64_t key[NVDP__TEXT_WORDS]) {
+static size_t hash_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *id,
+                         uint64_t key[NVDP__TEXT_WORDS]) {
     size_t words = 0;
     for (size_t k = 0; k < n; k++) {
         bool continues = words > 0;
@@ -104,7 +104,7 @@ static void count_entities(const struct attack *t, size_t text, size_t m, const 
         size_t next = r + 1;
         while (next < end && data->tag[next] == NVDP_TAG_NONE)
             next++;
-        n += words_of(t->tokenizer, next - r, data->ids + r, entity + n);
+        n += hash_words(t->tokenizer, next - r, data->ids + r, entity + n);
     }
     n = nvdp__min(n, NVDP__TEXT_WORDS);
     count->names = (double)n;
@@ -129,9 +129,9 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
         uint64_t text[NVDP__TEXT_WORDS], guess[NVDP__TEXT_WORDS];
         const struct nvdp__written *best = &t->written[i];
         const size_t at = v->attacked->offset[first + i];
-        const size_t words = words_of(v->tokenizer, v->attacked->offset[first + i + 1] - at,
-                                      v->attacked->ids + at, text);
-        const size_t guessed = words_of(v->tokenizer, best->n, best->id, guess);
+        const size_t words = hash_words(v->tokenizer, v->attacked->offset[first + i + 1] - at,
+                                        v->attacked->ids + at, text);
+        const size_t guessed = hash_words(v->tokenizer, best->n, best->id, guess);
         count[i] = nvdp__text_compare(words, text, guessed, guess);
         count_entities(t, first + i, guessed, guess, &count[i]);
         if (!known || t->aligned) continue;
@@ -158,8 +158,8 @@ static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *la
         NVDP_TRY(nvdp__label_groups(v->attack->ctx, data->count, label, group, &groups));
     for (size_t i = 0; i < data->count; i++) {
         uint64_t words[NVDP__TEXT_WORDS], hash = NVDP__FNV1A;
-        const size_t n = words_of(v->tokenizer, data->offset[i + 1] - data->offset[i],
-                                  data->ids + data->offset[i], words);
+        const size_t n = hash_words(v->tokenizer, data->offset[i + 1] - data->offset[i],
+                                    data->ids + data->offset[i], words);
         for (size_t k = 0; k < n; k++)
             hash = nvdp__fnv1a(hash, words[k]);
         spot[i] = (struct nvdp__spot){.label = group[i], .key = (int64_t)hash};

@@ -144,7 +144,7 @@ static bool solve(struct nvdp__piece_reader *r, double penalty) {
 
 /* Returns the squared error of the estimated numbers for held-out text h, without a term that does not depend on the
  * estimate. */
-static double error_of(const struct nvdp__inverter *v, size_t h, const float *read) {
+static double squared_error(const struct nvdp__inverter *v, size_t h, const float *read) {
     const size_t *offset = v->known->offset + v->known->count - v->held + h;
     double sum = 0;
     for (size_t k = 0; k < v->reader.pieces; k++)
@@ -165,7 +165,7 @@ static nvdp_status choose_width(struct nvdp__inverter *v, const float *x, float 
         for (size_t k = 0; k < COUNT; k++) {
             r->width = WIDTHS[k];
             nvdp__piece_reader_expect(r, x + h * r->inputs, read);
-            error[k] += error_of(v, h, read);
+            error[k] += squared_error(v, h, read);
         }
         NVDP_TRY(nvdp__check_cancelled(v->attack->ctx, "attack: cancelled"));
     }
@@ -197,7 +197,7 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
         r->width = INFINITY;
         for (size_t h = 0; h < v->held; h++) {
             nvdp__piece_reader_expect(r, x + h * p, read);
-            found += error_of(v, h, read);
+            found += squared_error(v, h, read);
         }
         NVDP_TRY(nvdp__check_cancelled(ctx, "attack: cancelled"));
         if (!(found < best)) continue;

@@ -253,7 +253,7 @@ static void release(struct reader *r) {
 }
 
 /* Returns the number of texts to search for at once. */
-static size_t group_of(const struct reader *r) {
+static size_t group_size(const struct reader *r) {
     if (r->model == NULL) return GROUP;
     const size_t group = r->language.together / r->attack->options->beam;
     return group < 1 ? 1 : nvdp__min(group, GROUP);
@@ -270,7 +270,7 @@ static nvdp_status reserve(struct reader *r) {
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "{beam}: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
-    r->rows = group_of(r) * nvdp__longest(a);
+    r->rows = group_size(r) * nvdp__longest(a);
     NVDP_TRY(NVDP__ATTACK_ARRAYS(
         a, NVDP__ITEMS(r->frequency, (1 + known->labels) * known->count),
         NVDP__ITEMS(r->prior, r->rows), NVDP__ITEMS(r->score, r->rows * known->count),
@@ -384,7 +384,7 @@ static void count_right(const struct reader *r, const struct nvdp_dataset *data,
 static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct mixture *by,
                           struct mixture *alone) {
     const struct nvdp__texts *texts = &r->attack->known;
-    const size_t from = r->centroids.known.texts, end = texts->data->count, group = group_of(r);
+    const size_t from = r->centroids.known.texts, end = texts->data->count, group = group_size(r);
     const size_t exponents = observed == NVDP__OBSERVED_PRIOR ? 1 : NVDP__EXPONENTS;
     const size_t rounds = r->model != NULL ? ROUNDS + 1 : 1;
     *by = (struct mixture){1, 0};
@@ -422,7 +422,7 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
     NVDP_TRY(reserve(&r));
     NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, seeds * n, &hits));
     NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, seeds * n, &nearest));
-    const size_t rounds = r.model != NULL ? ROUNDS + 1 : 1, group = group_of(&r);
+    const size_t rounds = r.model != NULL ? ROUNDS + 1 : 1, group = group_size(&r);
     const size_t held = a->known.data->count - r.centroids.known.texts;
     nvdp__attack_begin(a, "language", "text",
                        NVDP__OBSERVEDS * rounds * held +

@@ -42,8 +42,8 @@ static double cross_entropy(size_t classes, const float *output, size_t label) {
 
 /* Returns the loss of text i from the outputs of the text's rows, and moves *row past these rows.  The loss is the
  * cross entropy, for tags the mean cross entropy over words, for scores the squared error. */
-static double loss_of(const struct nvdp_dataset *data, size_t classes, size_t i,
-                      const float *outputs, size_t *row) {
+static double text_loss(const struct nvdp_dataset *data, size_t classes, size_t i,
+                        const float *outputs, size_t *row) {
     double sum = 0, words = 0;
     if (data->task->regression) {
         const double off = (double)outputs[(*row)++] - (double)data->label[i];
@@ -83,7 +83,8 @@ static nvdp_status measure(struct nvdp_context *ctx, struct nvdp_model *model, s
     memset(m->phi, 0, m->data->count * sizeof *m->phi);
     for (size_t draw = 0; draw < draws; draw++)
         for (size_t i = 0, row = 0; i < m->data->count; i++) {
-            const double loss = loss_of(m->data, classes, i, outputs + draw * rows * classes, &row);
+            const double loss =
+                text_loss(m->data, classes, i, outputs + draw * rows * classes, &row);
             m->loss[i] += loss / (double)draws;
             m->phi[i] += logit(loss) / (double)draws;
         }

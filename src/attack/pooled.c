@@ -128,7 +128,7 @@ static void standardize(struct reader *r, size_t n, double *x) {
 }
 
 /* Returns the guess without samples: the share of public texts with output k, among the texts with this label. */
-static double share_of(const struct reader *r, size_t k, size_t label) {
+static double output_share(const struct reader *r, size_t k, size_t label) {
     const struct nvdp__texts *known = &r->attack->known;
     double sum = 0, texts = 0;
     for (size_t i = 0; i < trained(r); i++) {
@@ -148,7 +148,7 @@ static nvdp_status learn_shares(struct reader *r) {
     NVDP_TRY(NVDP__NEW(a->ctx, share, r->labels + 1));
     for (size_t k = 0; k < r->outputs; k++) {
         for (size_t label = 0; label <= r->labels; label++)
-            share[label] = share_of(r, k, label < r->labels ? label : SIZE_MAX);
+            share[label] = output_share(r, k, label < r->labels ? label : SIZE_MAX);
         for (size_t c = 0; c < 2; c++)
             for (size_t i = 0; i < corpus[c]->data->count; i++)
                 to[c][i * r->outputs + k] =

@@ -118,8 +118,8 @@ void nvdp__masked_lm_free(struct nvdp__masked_lm *m) {
 /* --- questions --- */
 
 /* Returns the *n pieces that stand for a token of a text. */
-static const int32_t *pieces_of(const struct nvdp__masked_lm *m, int32_t id, size_t *n,
-                                int32_t *special) {
+static const int32_t *token_pieces(const struct nvdp__masked_lm *m, int32_t id, size_t *n,
+                                   int32_t *special) {
     const size_t place = m->known->place[id];
     *n = 1;
     *special = nvdp_tokenizer_special(
@@ -138,17 +138,17 @@ static void add(struct nvdp__masked_lm *m, const struct nvdp__question *q) {
     int32_t special;
     while (before || behind) {
         if ((before = before && from > 1)) {
-            pieces_of(m, q->id[from - 1], &n, &special);
+            token_pieces(m, q->id[from - 1], &n, &special);
             if ((before = n <= room)) from--, room -= n;
         }
         if ((behind = behind && end < last)) {
-            pieces_of(m, q->id[end], &n, &special);
+            token_pieces(m, q->id[end], &n, &special);
             if ((behind = n <= room)) end++, room -= n;
         }
     }
     nvdp__question_begin(&m->asks);
     for (size_t i = from; i < end; i++) {
-        const int32_t *piece = pieces_of(m, q->id[i], &n, &special);
+        const int32_t *piece = token_pieces(m, q->id[i], &n, &special);
         if (i == q->which)
             nvdp__question_mask(&m->asks, 0); /* the label is not used */
         else

@@ -64,7 +64,7 @@ static void attack_close(struct attack *a) {
     nvdp__memory_release(&a->memory);
 }
 
-static const struct nvdp__summary *plan_of(const struct attack *a) {
+static const struct nvdp__summary *attacked_plan(const struct attack *a) {
     return &a->v.summary.plan;
 }
 
@@ -104,7 +104,7 @@ static nvdp_status find_units(struct attack *a) {
 }
 
 /* Returns the unit of a row, and the unit's number of rows. */
-static size_t unit_of(const struct attack *a, size_t row, size_t *rows) {
+static size_t row_unit(const struct attack *a, size_t row, size_t *rows) {
     *rows = a->from.unit_of != NULL ? a->from.rows_of[a->from.unit_of[row]] : 1;
     return a->from.unit_of != NULL ? a->from.unit_of[row] : row;
 }
@@ -112,7 +112,7 @@ static size_t unit_of(const struct attack *a, size_t row, size_t *rows) {
 /* Reads the texts as nvdp summarize reads them. */
 static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *of,
                              const char *shared) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     struct nvdp__run_options bare = *of;
     bare.split = NULL;
     if (of->data == NULL)
@@ -164,7 +164,7 @@ static nvdp_status infer(const struct attack *a, const struct nvdp_dataset *data
 /* Adds rows [first, first + n) to M, and stores the rows of tested units from a->kept on. */
 static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t batch, float *line,
                             int32_t *z) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     const size_t p = (size_t)a->run.model->info.nvib.latent_dim;
     const char *const *answer = nvdp__dataset_storage(a->data)->answer;
     nvdp__autofree float *one = NULL, *other = NULL;
@@ -173,7 +173,7 @@ static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t bat
     if (a->second != NULL) NVDP_TRY(infer(a, a->second, first, n, batch, other));
     for (size_t i = 0; i < n; i++) {
         size_t rows;
-        const size_t unit = unit_of(a, first + i, &rows);
+        const size_t unit = row_unit(a, first + i, &rows);
         const bool keep = a->chosen[unit];
         float *x = keep ? a->x + a->kept * plan->dim : line,
               *y = keep ? a->y + a->kept * plan->answers : line + plan->dim;
@@ -191,7 +191,7 @@ static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t bat
 }
 
 static nvdp_status add_all(struct attack *a, const struct nvdp__run_options *of) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     const size_t n = a->data->count, units = plan->units,
                  most = a->options.texts > 0 ? a->options.texts : units;
     nvdp__autofree bool *chosen = NULL;
@@ -204,7 +204,7 @@ static nvdp_status add_all(struct attack *a, const struct nvdp__run_options *of)
                                &chosen));
     NVDP_TRY(NVDP__NEW(a->ctx, number, units));
     for (size_t i = 0; i < n; i++)
-        rows += chosen[unit_of(a, i, &size)];
+        rows += chosen[row_unit(a, i, &size)];
     for (size_t u = 0, k = 0; u < units; u++)
         number[u] = chosen[u] ? k++ : 0;
     if (a->tested < 2 || rows > MOST_TESTED)
@@ -235,7 +235,7 @@ static nvdp_status add_all(struct attack *a, const struct nvdp__run_options *of)
 /* Sets E = (M + E) - M.  Returns the root mean square of E in stated deviations, and the probabilities that the stated
  * noise is so small, and so large. */
 static double take_noise(struct attack *a, double *small, double *large) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     const size_t width = plan->width;
     double square = 0;
     for (size_t i = 0, at = 0; i < width; i++)
@@ -264,12 +264,12 @@ static void set_z(const struct nvdp__summary *plan, size_t rows, const float *x,
 
 /* Returns z^T E z. */
 static double noise_along(const struct attack *a, const double *z, double *line) {
-    const int width = (int)plan_of(a)->width;
+    const int width = (int)attacked_plan(a)->width;
     cblas_dsymv(CblasRowMajor, CblasUpper, width, 1, a->noise, width, z, 1, 0, line, 1);
     return cblas_ddot(width, z, 1, line, 1);
 }
 
-static size_t best_of(size_t n, const double *score) {
+static size_t best_index(size_t n, const double *score) {
     size_t best = 0;
     for (size_t c = 1; c < n; c++)
         if (score[c] > score[best]) best = c;
@@ -292,12 +292,12 @@ static void ask_file(const struct attack *a, double *score, double *along,
     size_t right[QUESTIONS] = {0};
     memset(along, 0, a->tested * sizeof *along);
     for (size_t r = 0; r < a->kept; r++)
-        along[a->unit[r]] += noise_along(a, a->z + r * plan_of(a)->width, score);
+        along[a->unit[r]] += noise_along(a, a->z + r * attacked_plan(a)->width, score);
     for (size_t u = 0; u < a->tested; u++) {
         memcpy(score, along, a->tested * sizeof *score);
         add_means(a, u, score);
         right[REPLACED] += score[u] > score[replacement(a, u)];
-        right[WHICH] += best_of(a->tested, score) == u;
+        right[WHICH] += best_index(a->tested, score) == u;
     }
     out->question[REPLACED].file = (double)right[REPLACED] / (double)a->tested;
     out->question[WHICH].file = (double)right[WHICH] / (double)a->tested;
@@ -311,11 +311,11 @@ static void set_label(const struct attack *a, size_t label, float *y) {
 
 /* Sets G [tested, tested]. The rows of a unit are together in a sum of columns, row by row. */
 static void set_gram(struct attack *a, double *line) {
-    const int width = (int)plan_of(a)->width;
+    const int width = (int)attacked_plan(a)->width;
     for (size_t i = 0; i < a->kept; i++) {
         double *to = a->gram + a->unit[i] * a->tested;
         cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)a->kept, width, 1, a->z, width,
-                    a->z + i * plan_of(a)->width, 1, 0, line, 1);
+                    a->z + i * attacked_plan(a)->width, 1, 0, line, 1);
         for (size_t j = 0; j < a->kept; j++)
             to[a->unit[j]] += line[j] * line[j];
     }
@@ -325,7 +325,7 @@ static void set_gram(struct attack *a, double *line) {
  * for all labels, so the scores of two labels differ only by the noise along z, and by the mean of the true label. */
 static void ask_labels(const struct attack *a, double *line, double *z, int32_t *whole,
                        double *score, float *y, struct nvdp__summary_attack *out) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     size_t right = 0, known = 0;
     for (size_t u = 0; u < a->tested; u++) {
         const double *own = a->z + u * plan->width;
@@ -340,7 +340,7 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
         }
         if (label == SIZE_MAX) continue;
         known++;
-        right += best_of(a->classes.count, score) == label;
+        right += best_index(a->classes.count, score) == label;
     }
     out->question[LABEL].file = known > 0 ? (double)right / (double)known : NAN;
 }
@@ -350,7 +350,7 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
  * common part. */
 static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *stream,
                         double *score, float *y, double *z, int32_t *whole) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     for (size_t k = 0; k < 2; k++) { /* z of two labels are in z [2, D] */
         set_label(a, k, y);
         set_z(plan, 1, a->x + u * plan->dim, y, whole, z + k * plan->width);
@@ -361,13 +361,13 @@ static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *s
     for (size_t k = 0; k < a->classes.count; k++)
         score[k] = plan->sigma * sqrt(square) * nvdp__stream_normal(stream);
     score[0] += square; /* the true label */
-    return best_of(a->classes.count, score) == 0;
+    return best_index(a->classes.count, score) == 0;
 }
 
 /* Draws, for each release, one row and the noise, and counts right answers: right [QUESTIONS]. */
 static nvdp_status simulate(struct attack *a, size_t releases, double *score, double *scratch,
                             float *y, int32_t *whole, size_t *right) {
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     const struct nvdp__noise seeded = {.seed = a->options.seed};
     struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 2, 0);
     const int n = (int)a->tested;
@@ -393,7 +393,7 @@ static nvdp_status simulate(struct attack *a, size_t releases, double *score, do
         double *own = drawn + s % BLOCK * a->tested;
         add_means(a, u, own);
         right[REPLACED] += own[u] > own[replacement(a, u)];
-        right[WHICH] += best_of(a->tested, own) == u;
+        right[WHICH] += best_index(a->tested, own) == u;
         if (has_label(a)) right[LABEL] += guess_label(a, u, &stream, score, y, scratch, whole);
     }
     return NVDP_OK;
@@ -416,7 +416,7 @@ static nvdp_status ask(struct attack *a, struct nvdp__summary_attack *out) {
         [REPLACED] = persons ? "the person, or another" : "the row, or another",
         [LABEL] = "its label",
         [WHICH] = persons ? "which of all tested persons" : "which of all tested rows"};
-    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__summary *plan = attacked_plan(a);
     const size_t answers[QUESTIONS] = {2, has_label(a) ? a->classes.count : 0, a->tested};
     size_t right[QUESTIONS] = {0};
     double *line, *along, *scratch;
@@ -461,10 +461,10 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     NVDP_TRY(nvdp__class_names_read(ctx, a.v.held->label_names, &a.classes));
     NVDP_TRY(read_rows(&a, &of, shared));
     NVDP_TRY(add_all(&a, &of));
-    out->rows = plan_of(&a)->units;
+    out->rows = attacked_plan(&a)->units;
     out->tested = a.tested;
     out->releases = a.options.samples;
-    out->mu = plan_of(&a)->mu;
+    out->mu = attacked_plan(&a)->mu;
     out->noise = take_noise(&a, &out->noise_chance, &large);
     if (large < ALARM)
         return nvdp__fail(

@@ -39,7 +39,7 @@ static size_t common_subsequence(size_t n, const uint64_t *text, size_t m, const
 }
 
 /* Returns the harmonic mean of precision and recall; two empty texts agree. */
-static double f1_of(size_t right, size_t n, size_t m) {
+static double f1_score(size_t right, size_t n, size_t m) {
     return n + m == 0 ? 1 : 2 * (double)right / (double)(n + m);
 }
 
@@ -50,8 +50,8 @@ struct nvdp__text_counts nvdp__text_compare(size_t n, const uint64_t *text, size
         made.grams[k] = m > k ? (double)(m - k) : 0;
         made.right[k] = (double)nvdp__common_grams(k + 1, n, text, m, guess);
     }
-    made.f1 = f1_of((size_t)made.right[0], n, m);
-    made.rouge = f1_of(common_subsequence(n, text, m, guess), n, m);
+    made.f1 = f1_score((size_t)made.right[0], n, m);
+    made.rouge = f1_score(common_subsequence(n, text, m, guess), n, m);
     made.exact = n == m && memcmp(text, guess, n * sizeof *text) == 0;
     return made;
 }
@@ -94,7 +94,7 @@ static const struct {
 enum { SCORE_COUNT = sizeof SCORES / sizeof *SCORES };
 
 /* Returns score k of summed counts; NaN if there was nothing to count. */
-static double score_of(size_t k, const struct nvdp__text_counts *sum) {
+static double summed_score(size_t k, const struct nvdp__text_counts *sum) {
     const double of = *(const double *)((const char *)sum + SCORES[k].of),
                  by = *(const double *)((const char *)sum + SCORES[k].by);
     if (SCORES[k].metric == NVDP__TEXT_METRIC_BLEU) return nvdp__bleu(sum);
@@ -111,7 +111,7 @@ static void resample(uint64_t seed, size_t n, const struct nvdp__text_counts *te
         for (size_t i = 0; i < n; i++)
             add(&text[nvdp__stream_below(&stream, n)], &sum);
         for (size_t k = 0; k < SCORE_COUNT; k++) {
-            const double value = score_of(k, &sum);
+            const double value = summed_score(k, &sum);
             resampled[k * RESAMPLES + r] = isnan(value) ? SCORES[k].min : value; /* no entities */
         }
     }
@@ -135,7 +135,7 @@ nvdp_status nvdp__add_text_scores(struct nvdp__text_attack *a, enum nvdp__observ
     }
     resample(a->options->seed, n, text, resampled);
     for (size_t k = 0; k < SCORE_COUNT; k++) {
-        const double value = score_of(k, &sum), *of = resampled + k * RESAMPLES;
+        const double value = summed_score(k, &sum), *of = resampled + k * RESAMPLES;
         if (isnan(value)) continue; /* no entities, no encoder */
         NVDP_TRY(nvdp__add_value(a, observed, SCORES[k].metric, value, 0, SCORES[k].min));
         struct nvdp_interval *interval = &a->score[a->scores - 1].interval;

@@ -210,7 +210,7 @@ static double held_out(struct layer *l, enum nvdp__observed observed, uint64_t s
 }
 
 /* Returns the number of epochs: ten, or more if there are few texts. */
-static size_t epochs_of(const struct layer *l, size_t *steps) {
+static size_t epoch_count(const struct layer *l, size_t *steps) {
     const size_t each = (l->known.texts + BATCH - 1) / BATCH;
     const size_t epochs = nvdp__max(EPOCHS, (MIN_STEPS + each - 1) / each);
     *steps = epochs * each;
@@ -219,7 +219,7 @@ static size_t epochs_of(const struct layer *l, size_t *steps) {
 
 static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
     size_t steps;
-    const size_t texts = l->known.texts, epochs = epochs_of(l, &steps);
+    const size_t texts = l->known.texts, epochs = epoch_count(l, &steps);
     struct nvdp__pass pass = {.training = true, .hidden_dropout = .1F, .seed = seed};
     NVDP_TRY(
         nvdp__adamw_create(l->attack->ctx, &l->params, RATE, NVDP__ATTACK_DECAY, &l->optimizer));
@@ -291,7 +291,7 @@ static nvdp_status attack_token(struct nvdp__text_attack *a) {
     struct nvdp__correct hits;
     NVDP_TRY(reserve(&l));
     NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, a->options->seeds * n, &hits));
-    epochs_of(&l, &steps);
+    epoch_count(&l, &steps);
     nvdp__attack_begin(a, "token", "step",
                        (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
                            n);
