@@ -187,7 +187,7 @@ struct scale {
     int shift;
 };
 
-INLINE struct scale scale_of(const struct nvdp__rounding_grid *grid, double sigma) {
+INLINE struct scale grid_scale(const struct nvdp__rounding_grid *grid, double sigma) {
     union {
         double value;
         uint64_t bits;
@@ -236,20 +236,20 @@ INLINE int32_t round_one(struct nvdp__digits *digits, const struct nvdp__roundin
 
 int32_t nvdp__grid_round(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
                          int64_t mean, double sigma, struct nvdp__exact_normal *normal) {
-    return round_one(digits, grid, mean, scale_of(grid, sigma), normal);
+    return round_one(digits, grid, mean, grid_scale(grid, sigma), normal);
 }
 
 void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid, size_t n,
                      const int64_t *mean, const double *sigma, int32_t *out) {
     struct nvdp__exact_normal normal[BLOCK];
-    struct scale scale = scale_of(grid, 1);
+    struct scale scale = grid_scale(grid, 1);
     for (size_t first = 0; first < n; first += BLOCK) {
         size_t count = nvdp__min(n - first, BLOCK);
         for (size_t i = 0; i < count; i++) {
             nvdp__exact_normal(digits, &normal[i]);
         }
         for (size_t i = 0; i < count; i++) {
-            if (sigma != NULL) scale = scale_of(grid, sigma[first + i]);
+            if (sigma != NULL) scale = grid_scale(grid, sigma[first + i]);
             out[first + i] = round_one(digits, grid, mean[first + i], scale, &normal[i]);
         }
     }

@@ -40,7 +40,7 @@ static bool claim(int fd) {
 
 /* Returns the target of path if path is a link, because writing to /dev/stdout must not replace the link itself;
  * else a copy of path. */
-static char *target_of(struct nvdp_context *ctx, const char *path) {
+static char *link_target(struct nvdp_context *ctx, const char *path) {
     struct stat info;
     char *target = NULL;
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) target = realpath(path, NULL);
@@ -126,7 +126,7 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
 }
 
 nvdp_status nvdp__check_parent_folder(struct nvdp_context *ctx, const char *path) {
-    nvdp__autofree char *target = path != NULL ? target_of(ctx, path) : NULL;
+    nvdp__autofree char *target = path != NULL ? link_target(ctx, path) : NULL;
     if (path == NULL) return NVDP_OK;
     NVDP_TRY(NVDP__MADE(target));
     const char *folder = dirname(target); /* modifies `target` */
@@ -143,7 +143,7 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
                               struct nvdp__output *out) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output output = {.ctx = ctx};
     nvdp__auto(nvdp__close_owned) int fd = -1;
-    output.path = target_of(ctx, path);
+    output.path = link_target(ctx, path);
     NVDP_TRY(NVDP__MADE(output.path));
     NVDP_TRY(nvdp__remove_file_leftovers(ctx, output.path));
     NVDP_TRY(create_temporary(ctx, output.path, true, &output.temporary, &fd));
@@ -292,7 +292,7 @@ nvdp_status nvdp__remove_file_leftovers(struct nvdp_context *ctx, const char *pa
 nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, char **temporary,
                                    int *lock) {
     int fd = -1;
-    nvdp__autofree char *target = target_of(ctx, path);
+    nvdp__autofree char *target = link_target(ctx, path);
     NVDP_TRY(NVDP__MADE(target));
     if (lock != NULL) NVDP_TRY(nvdp__remove_file_leftovers(ctx, target));
     NVDP_TRY(create_temporary(ctx, target, lock != NULL, temporary, &fd));
@@ -305,7 +305,7 @@ nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, c
 
 nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char *path,
                           bool replace) {
-    nvdp__autofree char *target = target_of(ctx, path);
+    nvdp__autofree char *target = link_target(ctx, path);
     nvdp__auto(nvdp__close_owned) int fd = open(temporary, O_WRONLY | O_CLOEXEC);
     const nvdp_status status = target == NULL ? NVDP_ERR_MEMORY
                                : fd < 0 || fsync(fd) != 0

@@ -30,7 +30,7 @@ struct entry {
     enum nvdp_result_absent absent;
 };
 
-static enum nvdp_result_absent first_of(enum nvdp_result_absent a, enum nvdp_result_absent b) {
+static enum nvdp_result_absent stated_absent(enum nvdp_result_absent a, enum nvdp_result_absent b) {
     return a != NVDP_ABSENT_INHERITED ? a : b;
 }
 
@@ -66,10 +66,10 @@ static bool next_entry(const struct place *at, size_t i, struct entry *out) {
         for (; row->name != NULL; row++)
             if (find_key(view, row->name) == NULL && i-- == 0) break;
     }
-    *out = (struct entry){row, row->name, at->view, first_of(row->absent, at->absent)};
+    *out = (struct entry){row, row->name, at->view, stated_absent(row->absent, at->absent)};
     if (key != NULL && key->key != NULL) out->key = key->key;
     if (key != NULL && key->view != NULL) out->view = key->view;
-    if (key != NULL) out->absent = first_of(key->absent, out->absent);
+    if (key != NULL) out->absent = stated_absent(key->absent, out->absent);
     return row->name != NULL;
 }
 
@@ -149,7 +149,7 @@ static struct place inner(const struct place *at, const struct entry *entry, siz
     const struct nvdp_result_view *view = find_view(table, entry->view);
     return (struct place){table,
                           entry->view,
-                          first_of(view != NULL ? view->absent : 0, at->absent),
+                          stated_absent(view != NULL ? view->absent : 0, at->absent),
                           member(at, entry->row),
                           k,
                           SIZE_MAX};
@@ -160,7 +160,7 @@ static struct place outer(const struct nvdp_result_table *table, const char *vie
     const struct nvdp_result_view *found = find_view(table, view);
     const size_t size = table->sized ? *(const size_t *)result : 0;
     return (struct place){
-        table,  view, first_of(found != NULL ? found->absent : 0, NVDP_ABSENT_NULL),
+        table,  view, stated_absent(found != NULL ? found->absent : 0, NVDP_ABSENT_NULL),
         result, 0,    size > 0 ? size : SIZE_MAX};
 }
 
@@ -378,7 +378,7 @@ static void print_value(const struct place *at, const struct nvdp_result_row *ro
     nvdp__print_row(to, row->label, "%s", text);
 }
 
-static size_t count_of(const struct place *at, const struct nvdp_result_row *row) {
+static size_t item_count(const struct place *at, const struct nvdp_result_row *row) {
     return row->type == NVDP_RESULT_TABLE
                ? 1
                : (size_t)whole(item(at, row) + row->length, row->length_width);
@@ -452,7 +452,7 @@ static size_t grid_lines(struct grid *grid, const struct place *at, size_t first
             grid_line(grid, "", &heads, NULL, NULL);
         of = row->of;
         if (entry.absent == NVDP_ABSENT_HIDDEN || !is_there(at, row)) continue;
-        for (size_t k = 0; k < count_of(at, row); k++) {
+        for (size_t k = 0; k < item_count(at, row); k++) {
             const struct place line = inner(at, &entry, k);
             grid_line(grid, row->type == NVDP_RESULT_TABLE ? row->label : "", &line, &line,
                       row->after);
@@ -474,7 +474,7 @@ static void print_rows(const struct place *at, FILE *to) {
             grid.to = to;
             i = grid_lines(&grid, at, i) - 1;
         } else if (row->of != NULL) {
-            for (size_t k = 0; k < count_of(at, row); k++) {
+            for (size_t k = 0; k < item_count(at, row); k++) {
                 const struct place in = inner(at, &entry, k);
                 print_rows(&in, to);
             }

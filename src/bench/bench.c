@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* Sorts the seconds and summarizes them. */
-static struct bench_times times_of(size_t count, double *seconds) {
+static struct bench_times summarize_times(size_t count, double *seconds) {
     double sum = 0;
     qsort(seconds, count, sizeof *seconds, nvdp__by_double);
     for (size_t i = 0; i < count; i++)
@@ -101,7 +101,7 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
     double dropout = strtod(nvdp_config_get(config->train, "dropout"), NULL);
     double trained = trains ? (layers - frozen) / layers : 0;
     double passes = 1 + 2 * trained; /* the gradients of inputs and weights take one product each */
-    const struct bench_times step = times_of(config->steps, seconds);
+    const struct bench_times step = summarize_times(config->steps, seconds);
     const double total = step.mean * (double)config->steps, rate = (double)r->tokens / total;
     *r = (struct bench_result){
         .step = step,
@@ -247,7 +247,7 @@ nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *con
         NVDP_TRY(nvdp_renyi_pairs(ctx, posteriors, measure, NULL, &summary));
         seconds[i] = nvdp__now() - start;
     }
-    const struct bench_times step = times_of(config->steps, seconds);
+    const struct bench_times step = summarize_times(config->steps, seconds);
     const double rate = (double)summary.pairs / step.mean;
     struct bench_rd_result result = {
         .step = step,
@@ -367,7 +367,7 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
         for (size_t i = 0; i < result.tokens; i++)
             changed += drawn[i] != tokens[i];
     }
-    result.step = times_of(config->steps, seconds);
+    result.step = summarize_times(config->steps, seconds);
     result.tokens_per_second = (double)result.tokens / result.step.mean;
     result.changed = vectors ? NAN : (double)changed / (double)(result.tokens * config->steps);
     result.peak_rss = nvdp__peak_rss();
@@ -419,7 +419,7 @@ static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise
         if (step > 0) seconds[step - 1] = isfinite(sum) ? nvdp__now() - start : NAN;
     }
     nvdp__release_key_wipe(&key);
-    out->step = times_of(config->steps, seconds);
+    out->step = summarize_times(config->steps, seconds);
     out->values_per_second = (double)config->values / out->step.mean;
     return NVDP_OK;
 }

@@ -171,7 +171,7 @@ static char *help_text(const struct nvdp_option *option, size_t length) {
 
 /* Returns the number of the group with this heading. Adds a row for a new group. Several kinds of work may have the
  * same heading. */
-static int group_of(struct argp_option *rows, size_t *used, const char *heading) {
+static int group_number(struct argp_option *rows, size_t *used, const char *heading) {
     int groups = 0;
     for (size_t i = 0; i < *used; i++) {
         if (rows[i].name != NULL) continue;
@@ -209,7 +209,7 @@ static struct argp_option *make_rows(const struct cli *cli, bool basic) {
                 continue;
             group++;
         } else if (above != NULL && (heading == NULL || strcmp(above, heading) != 0)) {
-            group = group_of(rows, &used, heading = above);
+            group = group_number(rows, &used, heading = above);
         }
         rows[used++] = (struct argp_option){
             .name = option->name,

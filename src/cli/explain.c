@@ -176,7 +176,7 @@ static json_t *guesses_json(size_t guesses, const struct nvdp_bounded_guess *gue
 }
 
 /* Returns an upper bound on the information of the samples about their text, in nats; NaN without a sequence clip. */
-static double information_of(const struct guarantee *of) {
+static double information_bound(const struct guarantee *of) {
     return of->clip > 0 ? nvdp_guess_information(of->clip, of->releases, of->dim) : NAN;
 }
 
@@ -190,7 +190,7 @@ static json_t *answer_json(const struct values *v, const struct guarantee *of, c
     json_t *made = json_pack("{s:s, s:o, s:{s:I, s:f}, s:i, s:o}", "scope", scope, "guess",
                              guesses_json(count, guess), "named", "texts", (json_int_t)v->texts,
                              "bound", bound(of, 1 / (double)v->texts), "releases", of->releases,
-                             "information_bits", cli_number(information_of(of) / M_LN2));
+                             "information_bits", cli_number(information_bound(of) / M_LN2));
     if (of->clip > 0) json_object_set_new(made, "clip_sequence", json_real(of->clip));
     if (word != NULL)
         json_object_set_new(
@@ -233,7 +233,7 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
                   const char *scope) {
     double baseline[NVDP_GUESSES];
     size_t count = 0;
-    const double information = information_of(of);
+    const double information = information_bound(of);
     CLI_TRY(read_baselines(cli, v, baseline, &count));
     if (cli->json) return cli_print_json(cli, answer_json(v, of, scope, count, baseline));
     print_guesses(v, of, count, baseline);

@@ -97,7 +97,7 @@ struct nvdp__expected nvdp__option_expected(const struct nvdp_option *row, const
     return made;
 }
 
-static double number_of(const struct nvdp_option *row, const union nvdp__value *value) {
+static double option_number(const struct nvdp_option *row, const union nvdp__value *value) {
     if (row->type == NVDP_OPTION_REAL) return value->real;
     if (row->type == NVDP_OPTION_SEED) return (double)value->seed;
     return row->width == sizeof(int) ? value->whole : (double)value->size;
@@ -111,7 +111,7 @@ static bool is_number(const struct nvdp_option *row) {
 nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
                                const struct nvdp_option *row, const union nvdp__value *value) {
     if (!is_number(row) || (row->min == 0 && row->max == 0)) return NVDP_OK;
-    double number = number_of(row, value);
+    double number = option_number(row, value);
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
     /* the name as typed, or a key of a file */
