@@ -22,7 +22,7 @@ struct lstm_layer {
         bias[DIRECTIONS]; /* [4H, inputs] W, [4H, H] U, [4H] b */
 };
 
-static const struct lstm_layer *layer_of(const struct nvdp__bert *bert, size_t layer) {
+static const struct lstm_layer *layer_at(const struct nvdp__bert *bert, size_t layer) {
     return (const struct lstm_layer *)bert->own + layer;
 }
 
@@ -31,7 +31,7 @@ static size_t units_in(const struct nvdp_bert_config *config) {
     return config->hidden_size / DIRECTIONS;
 }
 
-static size_t inputs_of(const struct nvdp__bert *bert, size_t layer) {
+static size_t input_width(const struct nvdp__bert *bert, size_t layer) {
     return layer == 0 ? bert->config.embedding_size : bert->config.hidden_size;
 }
 
@@ -93,7 +93,7 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     for (size_t i = 0; i < config->num_hidden_layers; i++) {
         struct lstm_layer *layer = &layers[i];
         NVDP_TRY(
-            add(params, "weight_ih", i, 2, wide, inputs_of(bert, i), WEIGHT, true, layer->input));
+            add(params, "weight_ih", i, 2, wide, input_width(bert, i), WEIGHT, true, layer->input));
         NVDP_TRY(add(params, "weight_hh", i, 2, wide, units, WEIGHT, false, layer->recurrent));
         NVDP_TRY(add(params, "bias_ih", i, 1, wide, 1, NVDP__PARAM_OPTIONAL, true, layer->bias));
     }
@@ -109,7 +109,7 @@ static void initialize_layers(const struct nvdp__bert *bert, const struct nvdp__
     double sd = 1 / sqrt(3 * (double)units);
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++)
         for (size_t d = 0; d < DIRECTIONS; d++) {
-            const struct lstm_layer *layer = layer_of(bert, i);
+            const struct lstm_layer *layer = layer_at(bert, i);
             nvdp__params_normal(dev, params, layer->input[d], sd, seed);
             nvdp__params_normal(dev, params, layer->recurrent[d], sd, seed);
             nvdp__params_fill(dev, params, layer->bias[d], 0);
@@ -173,7 +173,7 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
     if (!cache->per_example) return;
     lstm->by_text = nvdp__arena_take(arena, max_tokens * GATES * wide);
     for (size_t i = 0; i < layers; i++) {
-        lstm->layer[i].read = nvdp__arena_take(arena, max_tokens * inputs_of(bert, i));
+        lstm->layer[i].read = nvdp__arena_take(arena, max_tokens * input_width(bert, i));
         for (size_t d = 0; d < DIRECTIONS; d++)
             lstm->layer[i].before[d] = nvdp__arena_take(arena, max_tokens * wide / DIRECTIONS);
     }
@@ -182,9 +182,10 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
 /* ---- passes ---- */
 
 /* Returns W of both directions as one layer, in float32 on every device because the recurrence is in float32. */
-static struct nvdp__linear input_of(const struct nvdp__bert *bert,
-                                    const struct nvdp__params *params, size_t layer, size_t rows) {
-    const struct lstm_layer *at = layer_of(bert, layer);
+static struct nvdp__linear input_linear(const struct nvdp__bert *bert,
+                                        const struct nvdp__params *params, size_t layer,
+                                        size_t rows) {
+    const struct lstm_layer *at = layer_at(bert, layer);
     struct nvdp__linear linear =
         nvdp__dense_linear(params, &(struct nvdp__dense){at->input[0], at->bias[0]}, rows);
     linear.out *= DIRECTIONS;
@@ -192,9 +193,10 @@ static struct nvdp__linear input_of(const struct nvdp__bert *bert,
     return linear;
 }
 
-static struct nvdp__lstm lstm_of(const struct nvdp__bert *bert, const struct nvdp__params *params,
-                                 const struct lstm_cache *cache, size_t layer) {
-    const size_t *recurrent = layer_of(bert, layer)->recurrent;
+static struct nvdp__lstm layer_lstm(const struct nvdp__bert *bert,
+                                    const struct nvdp__params *params,
+                                    const struct lstm_cache *cache, size_t layer) {
+    const size_t *recurrent = layer_at(bert, layer)->recurrent;
     return (struct nvdp__lstm){
         .steps = &cache->steps,
         .units = units_in(&bert->config),
@@ -207,12 +209,12 @@ static struct nvdp__lstm lstm_of(const struct nvdp__bert *bert, const struct nvd
 
 static struct nvdp__tensor input_to(const struct nvdp__bert *bert, const struct lstm_cache *cache,
                                     size_t layer) {
-    return nvdp__f32(cache->steps.rows, inputs_of(bert, layer),
+    return nvdp__f32(cache->steps.rows, input_width(bert, layer),
                      layer == 0 ? cache->embedded : cache->layer[layer - 1].out);
 }
 
-static struct nvdp__tensor gates_of(const struct nvdp__bert *bert, const struct lstm_cache *cache,
-                                    size_t layer) {
+static struct nvdp__tensor gate_tensor(const struct nvdp__bert *bert,
+                                       const struct lstm_cache *cache, size_t layer) {
     return nvdp__f32(cache->steps.rows, GATES * bert->config.hidden_size,
                      cache->layer[layer].gates);
 }
@@ -237,9 +239,9 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
                           lstm->embedded);
     nvdp__dropout_apply(dev, &drop, batch->tokens * in, lstm->embedded);
     for (size_t i = 0; i < layers; i++) {
-        struct nvdp__linear input = input_of(bert, params, i, batch->tokens);
-        struct nvdp__lstm layer = lstm_of(bert, params, lstm, i);
-        nvdp__dense_forward(dev, &input, input_to(bert, lstm, i), gates_of(bert, lstm, i));
+        struct nvdp__linear input = input_linear(bert, params, i, batch->tokens);
+        struct nvdp__lstm layer = layer_lstm(bert, params, lstm, i);
+        nvdp__dense_forward(dev, &input, input_to(bert, lstm, i), gate_tensor(bert, lstm, i));
         nvdp__lstm_forward(dev, &layer);
     }
     nvdp__rows_gather(dev, batch->tokens, wide, lstm->steps.place, lstm->layer[layers - 1].out,
@@ -252,9 +254,9 @@ static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__
                               const struct nvdp__params *params, const struct nvdp__batch *batch,
                               const struct lstm_cache *lstm, size_t layer) {
     const struct nvdp__steps *steps = &lstm->steps;
-    size_t units = units_in(&bert->config), wide = GATES * units, in = inputs_of(bert, layer);
+    size_t units = units_in(&bert->config), wide = GATES * units, in = input_width(bert, layer);
     struct nvdp__tensor dy = nvdp__f32(steps->rows, DIRECTIONS * wide, lstm->by_text);
-    struct nvdp__linear input = input_of(bert, params, layer, steps->rows);
+    struct nvdp__linear input = input_linear(bert, params, layer, steps->rows);
     nvdp__rows_gather(dev, steps->rows, DIRECTIONS * wide, steps->place, lstm->layer[layer].gates,
                       lstm->by_text);
     nvdp__rows_gather(dev, steps->rows, in, steps->place, input_to(bert, lstm, layer).data,
@@ -267,7 +269,7 @@ static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__
             .rows = steps->rows,
             .in = units,
             .out = wide,
-            .dw = nvdp__grad(params, layer_of(bert, layer)->recurrent[d]),
+            .dw = nvdp__grad(params, layer_at(bert, layer)->recurrent[d]),
             .set = true,
             .f32 = true,
             .offset = batch->offset};
@@ -288,24 +290,24 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
     size_t wide = bert->config.hidden_size;
     nvdp__rows_gather(dev, batch->tokens, wide, lstm->steps.row, d_last, lstm->d_out);
     for (size_t i = bert->config.num_hidden_layers; i-- > 0;) {
-        struct nvdp__linear input = input_of(bert, params, i, batch->tokens);
-        struct nvdp__lstm layer = lstm_of(bert, params, lstm, i);
+        struct nvdp__linear input = input_linear(bert, params, i, batch->tokens);
+        struct nvdp__lstm layer = layer_lstm(bert, params, lstm, i);
         nvdp__lstm_backward(dev, &layer, lstm->d_out);
         if (each) examples_backward(bert, dev, params, batch, lstm, i);
         for (size_t d = 0; d < DIRECTIONS && !each; d++)
             nvdp__lstm_backward_weight(dev, &layer, d, lstm->earlier,
-                                       nvdp__grad(params, layer_of(bert, i)->recurrent[d]));
+                                       nvdp__grad(params, layer_at(bert, i)->recurrent[d]));
         struct nvdp__tensor below =
             i > 0 ? nvdp__f32(batch->tokens, wide, lstm->d_out) : NVDP__NO_TENSOR;
         nvdp__dense_backward(dev, &input, each ? NVDP__NO_TENSOR : input_to(bert, lstm, i),
-                             gates_of(bert, lstm, i), below, false);
+                             gate_tensor(bert, lstm, i), below, false);
     }
 }
 
 /* ---- pooler: the last token's forward state and the first token's backward state ---- */
 
 /* Returns row indices into `hidden`, which is read as [2T, H]. */
-static const int32_t *ends_of(const struct nvdp__batch *batch, const struct nvdp__pooler *pooler) {
+static const int32_t *set_ends(const struct nvdp__batch *batch, const struct nvdp__pooler *pooler) {
     for (size_t b = 0; b < batch->texts; b++) {
         pooler->ends[DIRECTIONS * b] = DIRECTIONS * (batch->offset[b + 1] - 1);
         pooler->ends[DIRECTIONS * b + 1] = DIRECTIONS * batch->offset[b] + 1;
@@ -325,7 +327,7 @@ static void pooler_forward(const struct nvdp__bert *bert, const struct nvdp__dev
                            const float *hidden, const struct nvdp__pooler *pooler) {
     (void)params;
     nvdp__rows_gather(dev, DIRECTIONS * batch->texts, units_in(&bert->config),
-                      ends_of(batch, pooler), hidden, pooler->pooled);
+                      set_ends(batch, pooler), hidden, pooler->pooled);
 }
 
 static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -334,7 +336,7 @@ static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__de
     (void)params;
     nvdp__zero(dev, batch->tokens * bert->config.hidden_size, d_last);
     nvdp__rows_scatter_add(dev, DIRECTIONS * batch->texts, units_in(&bert->config),
-                           ends_of(batch, pooler), d_pooled, d_last);
+                           set_ends(batch, pooler), d_pooled, d_last);
 }
 
 /* ---- the row ---- */

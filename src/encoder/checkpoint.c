@@ -27,7 +27,7 @@ struct list {
 };
 
 /* Returns the encoder whose prefix a name has; NULL if there is none. */
-static const struct nvdp__encoder_row *row_of(const char *name) {
+static const struct nvdp__encoder_row *encoder_by_prefix(const char *name) {
     for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {
         const char *prefix = nvdp__encoders[i]->names.prefix;
         size_t length = strlen(prefix);
@@ -38,7 +38,7 @@ static const struct nvdp__encoder_row *row_of(const char *name) {
 
 /* Returns a name without the encoder's prefix. */
 static const char *bare_name(const char *name) {
-    const struct nvdp__encoder_row *row = row_of(name);
+    const struct nvdp__encoder_row *row = encoder_by_prefix(name);
     return row != NULL ? name + strlen(row->names.prefix) + 1 : name;
 }
 
@@ -123,7 +123,7 @@ static const struct nvdp__weight *find(const struct nvdp__weight_files *file, co
             found = nvdp__weights_find_tensor(file, older);
         if (found != NULL) return found;
     }
-    const struct nvdp__encoder_row *row = row_of(name);
+    const struct nvdp__encoder_row *row = encoder_by_prefix(name);
     static const char words[] = ".word_embeddings.weight";
     if (row == NULL || row->over_words == NULL || strstr(name, words) == NULL) return NULL;
     for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {

@@ -100,11 +100,11 @@ static const struct real_field {
 };
 enum { SIZES = sizeof sizes / sizeof sizes[0], REALS = sizeof reals / sizeof reals[0] };
 
-static size_t size_of(const struct nvdp_bert_config *config, int field) {
+static size_t size_value(const struct nvdp_bert_config *config, int field) {
     return *(const size_t *)(const void *)((const char *)config + sizes[field].at);
 }
 
-static double real_of(const struct nvdp_bert_config *config, int field) {
+static double real_value(const struct nvdp_bert_config *config, int field) {
     return *(const double *)(const void *)((const char *)config + reals[field].at);
 }
 
@@ -181,7 +181,7 @@ nvdp_status nvdp__bert_config_check(struct nvdp_context *ctx,
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'model_type': expected %s, found number %d",
                           nvdp__encoder_list(list), (int)config->model_type);
     for (int i = 0; i < SIZES; i++) {
-        size_t value = size_of(config, i);
+        size_t value = size_value(config, i);
         if (sizes[i].own && row->key[sizes[i].member] == NULL) continue;
         if (value < 1 || value > (size_t)sizes[i].max)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected 1 to %lld, found %zu",
@@ -189,7 +189,7 @@ nvdp_status nvdp__bert_config_check(struct nvdp_context *ctx,
     }
     for (int i = 0; i < REALS; i++) {
         const struct real_field *field = &reals[i];
-        double value = real_of(config, i);
+        double value = real_value(config, i);
         if (!(value >= field->min && value <= field->max)) /* also refuses NaN */
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected %g to %g, found %g",
                               field->name, field->min, field->max, value);
@@ -287,7 +287,7 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
         if (field->required) {
             NVDP_TRY(nvdp__json_int_required(ctx, path, json, name, 1, field->max, &value));
         } else {
-            NVDP_TRY(nvdp__json_int(ctx, path, json, name, (int64_t)size_of(config, i), 1,
+            NVDP_TRY(nvdp__json_int(ctx, path, json, name, (int64_t)size_value(config, i), 1,
                                     field->max, &value));
         }
         *(size_t *)(void *)((char *)config + field->at) = (size_t)value;
@@ -400,7 +400,7 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
     failed |= json_object_set_new(json, "model_type", json_string(row->names.type));
     for (int i = 0; i < SIZES; i++) {
         const char *name = row->key[sizes[i].member];
-        json_t *value = name != NULL ? json_integer((json_int_t)size_of(&written, i)) : NULL;
+        json_t *value = name != NULL ? json_integer((json_int_t)size_value(&written, i)) : NULL;
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     if (activation != NULL)
@@ -408,7 +408,7 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
                                       json_string(nvdp__activation_name(config->hidden_act)));
     for (int i = 0; i < REALS; i++) {
         const char *name = row->key[reals[i].member];
-        json_t *value = name != NULL ? json_real(real_of(config, i)) : NULL;
+        json_t *value = name != NULL ? json_real(real_value(config, i)) : NULL;
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     failed |= json_object_set_new(json, "pad_token_id", json_integer(config->pad_token_id));

@@ -339,7 +339,7 @@ static void normalize(const struct nvdp__encoder_run *run, const struct nvdp__no
                        nvdp__run_state(run, normal), nvdp__run_rows(run, y));
 }
 
-static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, size_t index) {
+static struct nvdp__attention layer_attention(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__bert_layer_cache *a = &run->cache->layer[index];
     const bool all = !run->bert->layer[index].local ||
                      run->batch->longest <= run->bert->config.local_attention / 2;
@@ -375,7 +375,7 @@ void nvdp__pre_norm_forward(const struct nvdp__encoder_run *run, size_t index) {
     const float *h = run->cache->hidden[index];
     struct nvdp__linear qkv = nvdp__run_dense(run, &layer->query);
     struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
-    struct nvdp__attention attention = attention_of(run, index);
+    struct nvdp__attention attention = layer_attention(run, index);
     struct nvdp__dropout drop = attention_dropout(run, index);
     if (nvdp__declared(&layer->attention_norm)) {
         struct nvdp__norm norm =
@@ -441,7 +441,7 @@ void nvdp__pre_norm_backward(const struct nvdp__encoder_run *run, size_t index, 
 
     struct nvdp__linear qkv = nvdp__run_dense(run, &layer->query);
     struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
-    struct nvdp__attention attention = attention_of(run, index);
+    struct nvdp__attention attention = layer_attention(run, index);
     /* the gradients in these buffers are not read after this */
     const struct nvdp__tensor d_qkv = nvdp__run_rows(run, cache->d_qkv);
     const struct nvdp__attention_gradient gradient =

@@ -109,12 +109,12 @@ static int compare_text(struct text a, struct text b) {
 
 /* ---- the zip archive ---- */
 
-static struct text name_of(const struct nvdp__zip_member *entry) {
+static struct text entry_name(const struct nvdp__zip_member *entry) {
     return (struct text){entry->name, entry->length};
 }
 
 static int compare_entry(const void *a, const void *b) {
-    return compare_text(name_of(a), name_of(b));
+    return compare_text(entry_name(a), entry_name(b));
 }
 
 static nvdp_status read_directory(struct nvdp__torch_file *file) {
@@ -130,7 +130,7 @@ static nvdp_status read_directory(struct nvdp__torch_file *file) {
     for (size_t i = 1; i < count; i++)
         if (compare_entry(&file->entry[i - 1], &file->entry[i]) == 0)
             return FAIL(file, "zip entry '%s': expected unique names, found this name twice",
-                        SHOW(name_of(&file->entry[i])));
+                        SHOW(entry_name(&file->entry[i])));
     return NVDP_OK;
 }
 
@@ -150,11 +150,11 @@ static nvdp_status find_entry(const struct nvdp__torch_file *file, const char *f
         return FAIL(file,
                     "zip entry '%s': expected a stored one, as torch.save writes, found it "
                     "compressed or encrypted",
-                    SHOW(name_of(entry)));
+                    SHOW(entry_name(entry)));
     *out = (struct text){(const char *)nvdp__zip_packed(&file->zip, entry), entry->size};
     if (out->at == NULL)
         return FAIL(file, "zip entry '%s': expected %llu bytes within the file, found fewer",
-                    SHOW(name_of(entry)), (unsigned long long)entry->size);
+                    SHOW(entry_name(entry)), (unsigned long long)entry->size);
     return NVDP_OK;
 }
 
@@ -163,7 +163,7 @@ static nvdp_status find_pickle(struct nvdp__torch_file *file) {
     static const char tail[] = "/data.pkl";
     struct text order = {0};
     for (size_t i = 0; i < file->zip.members; i++) {
-        const struct text name = name_of(&file->entry[i]);
+        const struct text name = entry_name(&file->entry[i]);
         const char *slash = memchr(name.at, '/', name.length);
         if (slash == NULL ||
             !is((struct text){slash, name.length - (size_t)(slash - name.at)}, tail))

@@ -185,9 +185,9 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
 enum { SITE_EMBEDDINGS = 0, SITE_ATTENTION = 2, SITE_OUTPUT = 3 };
 
 /* Returns a declared LayerNorm with the dropout before it. */
-static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
-                                 const struct nvdp__dense *norm, float *mean, float *rstd,
-                                 struct nvdp__dropout dropout) {
+static struct nvdp__norm dropout_norm(const struct nvdp__encoder_run *run,
+                                      const struct nvdp__dense *norm, float *mean, float *rstd,
+                                      struct nvdp__dropout dropout) {
     struct nvdp__norm made = nvdp__run_norm(run, norm, mean, rstd);
     made.dropout = dropout;
     return made;
@@ -220,11 +220,11 @@ static struct nvdp__dropout embedding_dropout(const struct nvdp__encoder_run *ru
 }
 
 /* Returns x as a tensor [T, E]. */
-static struct nvdp__tensor words_of(const struct nvdp__encoder_run *run, const float *x) {
+static struct nvdp__tensor word_tensor(const struct nvdp__encoder_run *run, const float *x) {
     return nvdp__f32(run->batch->tokens, nvdp__word_width(&run->bert->config), x);
 }
 
-static struct nvdp__linear projection_of(const struct nvdp__encoder_run *run) {
+static struct nvdp__linear projection_linear(const struct nvdp__encoder_run *run) {
     struct nvdp__linear layer =
         nvdp__dense_linear(run->params, &run->bert->projection, run->batch->tokens);
     layer.f32 = true;
@@ -235,8 +235,8 @@ static struct nvdp__linear projection_of(const struct nvdp__encoder_run *run) {
 
 /* Returns the LayerNorm of the embeddings. Dropout is applied to the output of this LayerNorm, not to the input. */
 static struct nvdp__norm embedding_norm(const struct nvdp__encoder_run *run) {
-    return norm_of(run, &run->bert->norm, run->cache->embedding_mean, run->cache->embedding_rstd,
-                   (struct nvdp__dropout){0});
+    return dropout_norm(run, &run->bert->norm, run->cache->embedding_mean,
+                        run->cache->embedding_rstd, (struct nvdp__dropout){0});
 }
 
 static struct nvdp__embedding embedding(const struct nvdp__encoder_run *run,
@@ -257,8 +257,8 @@ static struct nvdp__embedding embedding(const struct nvdp__encoder_run *run,
 static void embeddings_forward(const struct nvdp__encoder_run *run) {
     struct nvdp__bert_cache *cache = run->cache;
     const bool projects = run->bert->has_projection;
-    struct nvdp__tensor sum = words_of(run, cache->embedding_sum);
-    struct nvdp__tensor embedded = words_of(run, projects ? cache->embedded : cache->hidden[0]);
+    struct nvdp__tensor sum = word_tensor(run, cache->embedding_sum);
+    struct nvdp__tensor embedded = word_tensor(run, projects ? cache->embedded : cache->hidden[0]);
     struct nvdp__tensor hidden = nvdp__run_state(run, cache->hidden[0]);
     struct nvdp__tensor rounded = nvdp__run_rows(run, cache->states[0]);
     struct nvdp__embedding tables = embedding(run, nvdp__value);
@@ -275,7 +275,7 @@ static void embeddings_forward(const struct nvdp__encoder_run *run) {
                        projects ? NVDP__NO_TENSOR : rounded);
     nvdp__dropout_apply(run->dev, &drop, embedded.rows * embedded.cols, embedded.data);
     if (projects) {
-        struct nvdp__linear projection = projection_of(run);
+        struct nvdp__linear projection = projection_linear(run);
         nvdp__dense_forward(run->dev, &projection, embedded, hidden);
     }
     if (projects || drop.rate > 0) nvdp__convert(run->dev, hidden, rounded);
@@ -283,19 +283,19 @@ static void embeddings_forward(const struct nvdp__encoder_run *run) {
 
 /* Replaces d [T, D], the gradient of hidden[0], by the gradient of the sum of the embeddings [T, E]. */
 static void embeddings_backward(const struct nvdp__encoder_run *run, float *d) {
-    struct nvdp__tensor dy = words_of(run, d);
+    struct nvdp__tensor dy = word_tensor(run, d);
     struct nvdp__embedding gradients = embedding(run, nvdp__grad);
     struct nvdp__norm norm = embedding_norm(run);
     struct nvdp__dropout drop = embedding_dropout(run);
     if (run->bert->has_projection) {
-        struct nvdp__linear projection = projection_of(run);
+        struct nvdp__linear projection = projection_linear(run);
         struct nvdp__tensor d_hidden = nvdp__run_state(run, run->cache->d_embedded);
         nvdp__convert(run->dev, nvdp__run_state(run, d), d_hidden);
-        nvdp__dense_backward(run->dev, &projection, words_of(run, run->cache->embedded), d_hidden,
-                             dy, false);
+        nvdp__dense_backward(run->dev, &projection, word_tensor(run, run->cache->embedded),
+                             d_hidden, dy, false);
     }
     nvdp__dropout_apply(run->dev, &drop, dy.rows * dy.cols, d);
-    nvdp__norm_backward(run->dev, &norm, words_of(run, run->cache->embedding_sum), dy,
+    nvdp__norm_backward(run->dev, &norm, word_tensor(run, run->cache->embedding_sum), dy,
                         NVDP__NO_TENSOR);
     if (run->batch->words != NULL && !run->batch->mixed) gradients.word = NULL;
     if (gradients.word != NULL) nvdp__grad_rows(run->params, run->batch->tokens, run->batch->ids);
@@ -326,13 +326,13 @@ static void relative_begin(const struct nvdp__encoder_run *run) {
  * with softmax(q k^T / sqrt(head size)) over the tokens of the same text, and dropout of the probabilities. */
 
 /* Returns query, key and value as one layer. */
-static struct nvdp__linear qkv_of(const struct nvdp__encoder_run *run, size_t index) {
+static struct nvdp__linear qkv_linear(const struct nvdp__encoder_run *run, size_t index) {
     struct nvdp__linear layer = nvdp__run_dense(run, &run->bert->layer[index].query);
     layer.out *= 3;
     return layer;
 }
 
-static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, size_t index) {
+static struct nvdp__attention layer_attention(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
     return nvdp__run_attention(run, index, cache->qkv, cache->context, cache->lse,
                                run->bert->row->relative_buckets > 0 ? &run->cache->relative : NULL);
@@ -342,15 +342,16 @@ static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, 
 static struct nvdp__norm attention_norm(const struct nvdp__encoder_run *run, size_t index) {
     float rate = run->bert->row->attention_dropout ? run->pass->hidden_dropout : 0;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
-    return norm_of(run, &run->bert->layer[index].attention_norm, cache->attention_mean,
-                   cache->attention_rstd, nvdp__run_dropout(run, rate, index, SITE_ATTENTION, 1));
+    return dropout_norm(run, &run->bert->layer[index].attention_norm, cache->attention_mean,
+                        cache->attention_rstd,
+                        nvdp__run_dropout(run, rate, index, SITE_ATTENTION, 1));
 }
 
 static struct nvdp__norm output_norm(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
-    return norm_of(run, &run->bert->layer[index].output_norm, cache->output_mean,
-                   cache->output_rstd,
-                   nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_OUTPUT, 1));
+    return dropout_norm(run, &run->bert->layer[index].output_norm, cache->output_mean,
+                        cache->output_rstd,
+                        nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_OUTPUT, 1));
 }
 
 /* Computes hidden[index + 1] from hidden[index]. */
@@ -363,9 +364,9 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     struct nvdp__tensor sum = nvdp__run_state(run, cache->attention_sum);
     struct nvdp__tensor a_rounded = nvdp__run_rows(run, cache->attention_state);
 
-    struct nvdp__linear qkv = qkv_of(run, index);
+    struct nvdp__linear qkv = qkv_linear(run, index);
     struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
-    struct nvdp__attention attention = attention_of(run, index);
+    struct nvdp__attention attention = layer_attention(run, index);
     struct nvdp__norm norm = attention_norm(run, index);
     nvdp__dense_forward(dev, &qkv, nvdp__run_rows(run, run->cache->states[index]),
                         nvdp__run_rows(run, cache->qkv));
@@ -425,9 +426,9 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     nvdp__dense_backward(dev, &outer, wide, d_branch, NVDP__NO_TENSOR, false);
     nvdp__dense_backward(dev, &inner, nvdp__run_rows(run, cache->attention_state), d_wide, d, true);
 
-    struct nvdp__linear qkv = qkv_of(run, index);
+    struct nvdp__linear qkv = qkv_linear(run, index);
     struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
-    struct nvdp__attention attention = attention_of(run, index);
+    struct nvdp__attention attention = layer_attention(run, index);
     struct nvdp__tensor d_qkv = nvdp__run_rows(run, run->cache->d_qkv);
     const struct nvdp__attention_gradient d_attention =
         nvdp__run_attention_gradient(run, d_qkv, run->cache->d_context);

@@ -87,7 +87,7 @@ static const struct {
 enum { OTHERS = sizeof others / sizeof others[0], LIST_SIZE = 512 };
 
 /* Returns the row for the name of a file, or OTHERS. */
-static size_t other_of(const char *name) {
+static size_t other_row(const char *name) {
     size_t i = 0;
     while (i < OTHERS &&
            (others[i].pattern[0] == '*' ? !nvdp__ends_with(name, others[i].pattern + 1)
@@ -105,7 +105,7 @@ static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
     if (opened == NULL)
         return nvdp__fail_errno(ctx, errno, "%s: cannot read the folder", directory);
     for (const struct dirent *one; (one = readdir(opened)) != NULL;) {
-        const size_t row = other_of(one->d_name);
+        const size_t row = other_row(one->d_name);
         if (row == OTHERS) continue;
         first = nvdp__min(first, row);
         if (used < LIST_SIZE)

@@ -27,7 +27,7 @@ static struct nvdp_bert_config layers_config(const struct nvdp_bert_config *conf
 }
 
 /* Returns the transformer, whose parameters are parameters of `bert`. */
-static struct nvdp__bert layers_of(const struct nvdp__bert *bert) {
+static struct nvdp__bert window_transformer(const struct nvdp__bert *bert) {
     struct nvdp__bert made = *bert;
     made.config = layers_config(&bert->config);
     made.row = nvdp__encoder_row(made.config.model_type);
@@ -112,7 +112,7 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
 }
 
 static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
-    struct nvdp__bert layers = layers_of(bert);
+    struct nvdp__bert layers = window_transformer(bert);
     const nvdp_status status = layers.row->declare(&layers, params);
     const struct nvdp_bert_config config = bert->config;
     const struct nvdp__encoder_row *row = bert->row;
@@ -124,7 +124,7 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
 
 static void initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        struct nvdp__params *params, uint64_t seed) {
-    const struct nvdp__bert layers = layers_of(bert);
+    const struct nvdp__bert layers = window_transformer(bert);
     layers.row->initialize(&layers, dev, params, seed);
 }
 
@@ -157,7 +157,7 @@ static void release_cache(struct nvdp__bert_cache *cache) {
 
 static nvdp_status create_cache(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                                 struct nvdp__bert_cache *cache) {
-    const struct nvdp__bert layers = layers_of(bert);
+    const struct nvdp__bert layers = window_transformer(bert);
     const size_t widest = nvdp__max(bert->config.hidden_size, bert->config.intermediate_size);
     struct windows *made;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
@@ -186,7 +186,7 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
                  struct nvdp__bert_cache *cache) {
     struct windows *w = cache->own;
     const struct nvdp_bert_config *config = &bert->config;
-    const struct nvdp__bert layers = layers_of(bert);
+    const struct nvdp__bert layers = window_transformer(bert);
     const size_t width = 2 * config->window + 1, most = width * max_tokens,
                  room = nvdp__min(neighbors_room(config) + word_room(config), most),
                  some = nvdp__min(nvdp__max(room, TOGETHER), most);
@@ -262,14 +262,14 @@ static void run(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                 const struct nvdp__params *params, const struct nvdp__pass *pass,
                 const struct windows *w, struct together *t, size_t from, size_t to,
                 float *states) {
-    const struct nvdp__bert layers = layers_of(bert);
+    const struct nvdp__bert layers = window_transformer(bert);
     const size_t dim = bert->config.hidden_size;
     if (t->batch.texts > 0) nvdp__bert_forward(&layers, dev, params, &t->batch, pass, &t->cache);
     nvdp__rows_gather(dev, to - from, dim, w->row_of + from,
                       t->cache.hidden[layers.config.num_hidden_layers], states + from * dim);
 }
 
-static struct nvdp__pass pass_of(const struct nvdp__bert *bert, const struct nvdp__pass *pass) {
+static struct nvdp__pass window_pass(const struct nvdp__bert *bert, const struct nvdp__pass *pass) {
     struct nvdp__pass made = *pass;
     made.part.tokens *= 2 * bert->config.window + 1; /* the max number of tokens of all windows */
     return made;
@@ -280,7 +280,7 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     struct windows *w = cache->own;
     const struct nvdp_bert_config *config = &bert->config;
-    const struct nvdp__pass own = pass_of(bert, pass);
+    const struct nvdp__pass own = window_pass(bert, pass);
     struct together *t = cache->training && pass->training ? &w->all : &w->fixed;
     const struct nvdp__device *with = t == &w->all ? dev : &w->dev;
     float *states = cache->hidden[config->num_hidden_layers];
@@ -310,8 +310,8 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
                      const struct nvdp__params *params, const struct nvdp__batch *batch,
                      const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
     struct windows *w = cache->own;
-    const struct nvdp__bert layers = layers_of(bert);
-    const struct nvdp__pass own = pass_of(bert, pass);
+    const struct nvdp__bert layers = window_transformer(bert);
+    const struct nvdp__pass own = window_pass(bert, pass);
     (void)batch;
     nvdp__rows_gather(dev, w->all.batch.tokens, bert->config.hidden_size, w->all.token_of, d_last,
                       w->d);

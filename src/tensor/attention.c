@@ -31,7 +31,7 @@ size_t nvdp__head_dim(const struct nvdp__attention *att) {
     return att->q.cols / att->heads;
 }
 
-static struct nvdp__tile tile_of(const struct nvdp__attention *att, size_t group, size_t head) {
+static struct nvdp__tile head_tile(const struct nvdp__attention *att, size_t group, size_t head) {
     size_t column = head * nvdp__head_dim(att);
     struct nvdp__tile t = {.first_q = (size_t)att->q_offset[group],
                            .first_k = (size_t)att->k_offset[group],
@@ -372,7 +372,7 @@ static void for_tiles(const struct nvdp__device *dev, const struct nvdp__attenti
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
             for (size_t j = i * heads_per_job; j < (i + 1) * heads_per_job; j++) {
-                struct nvdp__tile t = tile_of(att, j / att->heads, j % att->heads);
+                struct nvdp__tile t = head_tile(att, j / att->heads, j % att->heads);
                 if (d == NULL && t.n_k == 0)
                     forward_without_keys(att, &t);
                 else if (d == NULL)

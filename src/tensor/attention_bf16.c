@@ -61,8 +61,9 @@ size_t nvdp__attention_bf16_scratch(size_t longest_k, size_t head_dim) {
 }
 
 /* Returns the scratch buffers of a tile, at `base`. */
-static struct scratch scratch_of(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                                 const struct nvdp__tile *t, float *base) {
+static struct scratch tile_scratch(const struct nvdp__device *dev,
+                                   const struct nvdp__attention *att, const struct nvdp__tile *t,
+                                   float *base) {
     struct scratch own;
     carve(t->n_k, nvdp__head_dim(att), base, &own);
     own.unit = dev->unit;
@@ -161,7 +162,7 @@ static void forward_block(const struct nvdp__attention *att, const struct nvdp__
 
 void nvdp__attention_bf16_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                                   const struct nvdp__tile *t, float *scratch) {
-    const struct scratch own = scratch_of(dev, att, t, scratch);
+    const struct scratch own = tile_scratch(dev, att, t, scratch);
     size_t dim = nvdp__head_dim(att);
     nvdp__bf16_pack_transposed(own.unit, t->n_k, dim, bits(att->k, t->k_at), att->k.stride, t->ld,
                                own.key_t);
@@ -277,7 +278,7 @@ static void backward_block(const struct nvdp__attention *att, const struct nvdp_
 void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
                                    const struct nvdp__attention *att, const struct nvdp__tile *t,
                                    const struct nvdp__attention_gradient *d, float *scratch) {
-    const struct scratch own = scratch_of(dev, att, t, scratch);
+    const struct scratch own = tile_scratch(dev, att, t, scratch);
     size_t dim = nvdp__head_dim(att);
     size_t stride = att->k.stride;
     const nvdp__bf16 *k = bits(att->k, t->k_at);

@@ -83,12 +83,12 @@ size_t nvdp__lstm_scratch(size_t units, size_t max_texts) {
     return DIRECTIONS * (panel_floats(units) + max_texts * units);
 }
 
-static float *panels_of(const struct nvdp__lstm *lstm, size_t direction) {
+static float *direction_panels(const struct nvdp__lstm *lstm, size_t direction) {
     return lstm->scratch + direction * panel_floats(lstm->units);
 }
 
 /* Returns the gradient of c that is carried to the previous step, [2, texts, H]. */
-static float *carried_of(const struct nvdp__lstm *lstm, size_t direction) {
+static float *carried_gradient(const struct nvdp__lstm *lstm, size_t direction) {
     return lstm->scratch + DIRECTIONS * panel_floats(lstm->units) +
            direction * lstm->steps->texts * lstm->units;
 }
@@ -120,7 +120,7 @@ static void pack(const struct nvdp__device *dev, const struct nvdp__lstm *lstm, 
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t i = 0; i < DIRECTIONS * panels; i++) {
         size_t d = i / panels, p = i % panels;
-        float *to = panels_of(lstm, d) + p * deep * PANEL;
+        float *to = direction_panels(lstm, d) + p * deep * PANEL;
         (forward ? pack_gates : pack_units)(units, p * wide, nvdp__block_length(units, wide, p),
                                             lstm->u[d], to);
     }
@@ -224,7 +224,7 @@ static void rows_backward(size_t n, const struct rows *at, const float *product)
 /* ---- one direction of a few texts ---- */
 
 /* Returns the number of rows of position t that belong to texts [k, k + TEXTS) of the order. */
-static size_t rows_of(const struct nvdp__steps *steps, size_t t, size_t k) {
+static size_t row_count(const struct nvdp__steps *steps, size_t t, size_t k) {
     size_t n = rows_at(steps, t);
     if (n <= k) return 0;
     return nvdp__min(n - k, TEXTS);
@@ -251,9 +251,9 @@ static void texts_forward(const struct nvdp__lstm *lstm, size_t d, size_t k) {
     float product[TEXTS * PANEL];
     for (size_t i = 0; i < steps->count; i++) {
         size_t t = d == FORWARD ? i : steps->count - 1 - i;
-        size_t n = rows_of(steps, t, k), last = before(d, t);
+        size_t n = row_count(steps, t, k), last = before(d, t);
         if (n == 0) continue;
-        size_t known = rows_of(steps, last, k) < n ? rows_of(steps, last, k) : n;
+        size_t known = row_count(steps, last, k) < n ? row_count(steps, last, k) : n;
         size_t row = (size_t)steps->first[t] + k, at = row * state + d * units;
         size_t from = known > 0 ? ((size_t)steps->first[last] + k) * state + d * units : at;
         for (size_t p = 0; p < nvdp__blocks(units, UNITS); p++) {
@@ -266,7 +266,7 @@ static void texts_forward(const struct nvdp__lstm *lstm, size_t d, size_t k) {
                                 .h = lstm->out + at + j,
                                 .before = lstm->cell + from + j};
             multiply(n, known, units, lstm->out + from, state,
-                     panels_of(lstm, d) + p * units * PANEL, product);
+                     direction_panels(lstm, d) + p * units * PANEL, product);
             rows_forward(nvdp__block_length(units, UNITS, p), &rows, product);
         }
     }
@@ -276,14 +276,14 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
     const struct nvdp__steps *steps = lstm->steps;
     size_t units = lstm->units, state = DIRECTIONS * units;
     float product[TEXTS * PANEL];
-    float *carried = carried_of(lstm, d) + k * units;
-    memset(carried, 0, rows_of(steps, 0, k) * units * sizeof *carried);
+    float *carried = carried_gradient(lstm, d) + k * units;
+    memset(carried, 0, row_count(steps, 0, k) * units * sizeof *carried);
     for (size_t i = 0; i < steps->count; i++) {
         size_t t = d == FORWARD ? steps->count - 1 - i : i;
-        size_t n = rows_of(steps, t, k), last = before(d, t), next = before(!d, t);
+        size_t n = row_count(steps, t, k), last = before(d, t), next = before(!d, t);
         if (n == 0) continue;
-        size_t known = rows_of(steps, last, k) < n ? rows_of(steps, last, k) : n;
-        size_t read = rows_of(steps, next, k) < n ? rows_of(steps, next, k) : n;
+        size_t known = row_count(steps, last, k) < n ? row_count(steps, last, k) : n;
+        size_t read = row_count(steps, next, k) < n ? row_count(steps, next, k) : n;
         size_t row = (size_t)steps->first[t] + k, at = row * state + d * units;
         size_t from = known > 0 ? ((size_t)steps->first[last] + k) * state + d * units : at;
         size_t to = read > 0 ? (size_t)steps->first[next] + k : row;
@@ -298,7 +298,7 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
                                 .dh = d_out + at + j,
                                 .carried = carried + j};
             multiply(n, read, GATES * units, lstm->gates + (to * DIRECTIONS + d) * GATES * units,
-                     GATES * state, panels_of(lstm, d) + p * GATES * units * PANEL, product);
+                     GATES * state, direction_panels(lstm, d) + p * GATES * units * PANEL, product);
             rows_backward(nvdp__block_length(units, PANEL, p), &rows, product);
         }
     }

@@ -573,7 +573,7 @@ static void dense(struct nvdp__bf16_engine *bf16, const struct key *key, const v
     run(bf16, product->primitive, product->workspace, bias != NULL ? 4 : 3, args);
 }
 
-static struct key key_of(enum kind kind, const struct nvdp__linear *layer, size_t rows) {
+static struct key product_key(enum kind kind, const struct nvdp__linear *layer, size_t rows) {
     return (struct key){.kind = kind,
                         .rows = nvdp__bf16_rows(rows),
                         .in = layer->in,
@@ -584,7 +584,7 @@ static struct key key_of(enum kind kind, const struct nvdp__linear *layer, size_
 void nvdp__bf16_forward(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
                         struct nvdp__tensor x, struct nvdp__tensor y) {
     if (x.rows == 0) return;
-    struct key key = key_of(FORWARD, layer, x.rows);
+    struct key key = product_key(FORWARD, layer, x.rows);
     key.single = y.type == NVDP__F32;
     key.bias = layer->b != NULL;
     dense(bf16, &key, layer->w, layer->b, x.data, y.data);
@@ -593,7 +593,7 @@ void nvdp__bf16_forward(struct nvdp__bf16_engine *bf16, const struct nvdp__linea
 void nvdp__int8_product(struct nvdp__bf16_engine *products, size_t rows, size_t in, size_t out,
                         uint8_t *x, const int8_t *w, int32_t *y) {
     const struct nvdp__linear layer = {.in = in, .out = out};
-    struct key key = key_of(FORWARD, &layer, rows);
+    struct key key = product_key(FORWARD, &layer, rows);
     key.int8 = true;
     dense(products, &key, w, NULL, x, y);
 }
@@ -601,7 +601,7 @@ void nvdp__int8_product(struct nvdp__bf16_engine *products, size_t rows, size_t 
 void nvdp__bf16_backward_input(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
                                struct nvdp__tensor dy, struct nvdp__tensor dx, bool add) {
     if (dy.rows == 0) return;
-    struct key key = key_of(BACKWARD_INPUT, layer, dy.rows);
+    struct key key = product_key(BACKWARD_INPUT, layer, dy.rows);
     key.single = dx.type == NVDP__F32;
     key.add = add;
     dense(bf16, &key, layer->w, NULL, dy.data, dx.data);
@@ -618,7 +618,7 @@ void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvd
         if (layer->set) memset(layer->dw, 0, layer->out * layer->in * sizeof *layer->dw);
         return;
     }
-    struct key key = key_of(BACKWARD_WEIGHT, layer, x.rows);
+    struct key key = product_key(BACKWARD_WEIGHT, layer, x.rows);
     key.add = !layer->set;
     nvdp__bf16_lock(bf16);
     struct product *product = find_product(bf16, &key);

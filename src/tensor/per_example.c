@@ -75,7 +75,7 @@ static size_t scratch_floats(size_t longest, size_t widest) {
     return 2 * rows * rows + 2 * rows * widest + rows * widest / 2 + PANEL * widest + NVDP__LINE;
 }
 
-static struct scratch scratch_of(const struct nvdp__per_example *examples) {
+static struct scratch thread_scratch(const struct nvdp__per_example *examples) {
     size_t rows = whole_lines(examples->longest), widest = examples->widest;
     float *at = examples->scratch + examples->each * (size_t)omp_get_thread_num();
     struct scratch s = {.gram = {at, at + rows * rows}};
@@ -378,7 +378,7 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
     for (size_t i = 0; i < examples->texts; i++) {
         size_t first = first_row(offset, i), n = row_count(offset, i);
         struct nvdp__tensor b = nvdp__row_slice(dy, first, n);
-        struct scratch s = scratch_of(examples);
+        struct scratch s = thread_scratch(examples);
         double lengths;
         if (biases != NULL) bias_sums(b, biases + i * dy.cols);
         if (kept.data == NULL || n == 0) continue;
@@ -460,7 +460,7 @@ void nvdp__per_example_embedding(const struct nvdp__device *dev,
     for (size_t i = 0; i < examples->texts; i++) {
         size_t first = first_row(offset, i), n = row_count(offset, i);
         const float *rows = (const float *)dy.data + first * dy.cols;
-        int32_t *done = (int32_t *)(void *)scratch_of(examples).wide[0];
+        int32_t *done = (int32_t *)(void *)thread_scratch(examples).wide[0];
         const int32_t *ids[] = {gradients->word != NULL ? gradients->ids : NULL,
                                 gradients->position != NULL ? gradients->positions : NULL,
                                 gradients->type != NULL ? gradients->types : NULL};
@@ -502,7 +502,7 @@ static void add_tied(const struct nvdp__device *dev, const struct record *layer,
     int team = nvdp__team(dev, layer->x.rows * table->dy.cols);
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1)
     for (size_t i = 0; i < examples->texts; i++)
-        examples->square[i] += tied_product(dev, layer, table, i, scratch_of(examples));
+        examples->square[i] += tied_product(dev, layer, table, i, thread_scratch(examples));
 }
 
 /* ---- norms and sum ---- */
