@@ -217,7 +217,7 @@ static nvdp_status take_larger(const struct gate *gate, const json_t *other, jso
 }
 
 /* Returns the path of the run's ledger. */
-static struct nvdp__path ledger_of(const struct gate *gate) {
+static struct nvdp__path ledger_path(const struct gate *gate) {
     return gate->options.ledger != NULL ? nvdp__path_format("%s", gate->options.ledger)
                                         : nvdp__path(gate->options.target, "ledger");
 }
@@ -230,7 +230,7 @@ static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model 
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
     double epsilon;
     nvdp__autoptr(json_decref) json_t *stated = NULL;
-    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, ledger_of(gate).text, gate->options.ledger_key,
+    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, ledger_path(gate).text, gate->options.ledger_key,
                                     gate->options.target, gate->policy.delta, &sums));
     NVDP_TRY(counted_epsilon(gate, model, own, &epsilon));
     const bool more = !(sums.epsilon <= epsilon * room);
@@ -315,7 +315,7 @@ static nvdp_status measure_privacy(const struct gate *gate, json_t **out) {
 }
 
 /* Returns the path of the shared file; NULL if there is none. */
-static const char *file_of(const struct gate *gate) {
+static const char *shared_path(const struct gate *gate) {
     return gate->is_run ? gate->options.shared : gate->options.target;
 }
 
@@ -334,7 +334,7 @@ static nvdp_status keep_fault(const struct gate *gate, nvdp_status status, const
 
 /* Reads the run's ledger, once for all checks.  A run without a ledger has shared nothing. */
 static nvdp_status read_ledger(struct gate *gate) {
-    const struct nvdp__path path = ledger_of(gate),
+    const struct nvdp__path path = ledger_path(gate),
                             key = gate->options.ledger_key != NULL
                                       ? nvdp__path_format("%s", gate->options.ledger_key)
                                       : nvdp__path_format("%s.key", path.text);
@@ -363,9 +363,10 @@ static void find_fault(const struct nvdp_verification *found, char fault[NVDP__R
 static nvdp_status check_counted(const struct gate *gate, const char *path) {
     struct nvdp_verification found = {.struct_size = sizeof found, .holds = true};
     char fault[NVDP__REASON] = "";
-    if (file_of(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
+    if (shared_path(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
     if (!gate->file.counted) return uncounted(gate);
-    NVDP_TRY(nvdp_verify_ledger(gate->ctx, file_of(gate), path, gate->options.ledger_key, &found));
+    NVDP_TRY(
+        nvdp_verify_ledger(gate->ctx, shared_path(gate), path, gate->options.ledger_key, &found));
     find_fault(&found, fault);
     if (fault[0] == '\0') return NVDP_OK;
     return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
@@ -374,7 +375,7 @@ static nvdp_status check_counted(const struct gate *gate, const char *path) {
 
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     struct nvdp_ledger_summary found = gate->ledger;
-    const struct nvdp__path path = ledger_of(gate);
+    const struct nvdp__path path = ledger_path(gate);
     if (found.releases == 0)
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                           "%s: expected the ledger of the releases, found none; export first, or "
@@ -426,7 +427,7 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
 static nvdp_status measure_file(const struct gate *gate, const char *source, char *fault,
                                 json_t **out) {
     const struct nvdp_verification *file = &gate->file;
-    if (file_of(gate) == NULL)
+    if (shared_path(gate) == NULL)
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "expected a shared file: name it in place of the run, or with {shared}");
     if (gate->unread[0] != '\0') return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->unread);
@@ -571,7 +572,7 @@ static struct nvdp__gate_found find_number(const struct gate *gate, const struct
 }
 
 /* Returns the number of texts that were measured or attacked; 0 for a proof, or an attack on something else. */
-static size_t texts_of(const struct measured *measured) {
+static size_t text_count(const struct measured *measured) {
     static const char *const keys[] = {"n", "texts", "members", "others"};
     const bool proof = strcmp(measured->source, "privacy") != 0 && measured->attack == NULL;
     size_t texts = 0;
@@ -642,7 +643,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     out->at_most = check->at_most;
     out->at_least = check->at_least;
     out->seconds = gate->count > before ? nvdp__now() - begun : 0;
-    out->texts = texts_of(measured);
+    out->texts = text_count(measured);
     const bool least = isnan(check->at_most);
     char why[NVDP__REASON] = "";
     const struct nvdp__gate_found found = find_number(gate, measured, check, least, why);
@@ -698,9 +699,9 @@ static nvdp_status open_target(struct gate *gate) {
 
 /* Verifies the shared file, once for all checks. */
 static nvdp_status verify_file(struct gate *gate) {
-    if (file_of(gate) == NULL) return NVDP_OK;
+    if (shared_path(gate) == NULL) return NVDP_OK;
     gate->file.struct_size = sizeof gate->file;
-    NVDP_TRY(nvdp_verify(gate->ctx, file_of(gate), NULL, &gate->file));
+    NVDP_TRY(nvdp_verify(gate->ctx, shared_path(gate), NULL, &gate->file));
     find_fault(&gate->file, gate->fault);
     return NVDP_OK;
 }

@@ -22,14 +22,14 @@ double nvdp__gate_end(const struct nvdp__gate_found *found, bool least) {
                  : fmax(found->value, found->interval.high); /* the value if NaN */
 }
 
-static double end_of(const json_t *interval, size_t k) {
+static double interval_end(const json_t *interval, size_t k) {
     const json_t *end = json_array_get(interval, k);
     return json_is_number(end) ? json_number_value(end) : NAN;
 }
 
 static void take(struct walk *walk, double value) {
-    const struct nvdp__gate_found number = {value,
-                                            {end_of(walk->interval, 0), end_of(walk->interval, 1)}};
+    const struct nvdp__gate_found number = {
+        value, {interval_end(walk->interval, 0), interval_end(walk->interval, 1)}};
     const double end = nvdp__gate_end(&number, walk->least),
                  other = nvdp__gate_end(&walk->number, walk->least);
     const bool first = walk->found++ == 0;
@@ -101,7 +101,7 @@ static const char *after(const char *path) {
 }
 
 /* Returns the interval of a number of the object: NAME_interval, or `interval` directly after the number; or NULL. */
-static const json_t *interval_of(const json_t *object, const char *key) {
+static const json_t *find_interval(const json_t *object, const char *key) {
     char name[NVDP_GATE_NAME_SIZE];
     const char *at, *before = "";
     json_t *value;
@@ -158,7 +158,7 @@ static void visit(const json_t *value, const char *path, struct walk *walk) {
             refuse_key(value, path, walk);
             return;
         }
-        walk->interval = interval_of(value, key);
+        walk->interval = find_interval(value, key);
         visit(json_object_get(value, key), after(path + strlen(key)), walk);
     }
 }

@@ -16,7 +16,7 @@
 
 /* Finds the line of a key in item `item` of the list "checks", or of the item if `key` is NULL.  If `item` is -1, the
  * key is in the outermost object.  The text is valid JSON.  Returns 1 if there is no such key. */
-static int line_of(const char *text, long item, const char *key) {
+static int find_line(const char *text, long item, const char *key) {
     int line = 1, depth = 0;
     long at = -1;
     for (const char *c = text; *c != '\0'; c++) {
@@ -55,7 +55,7 @@ bad(const struct reader *reader, const char *key, const char *format, ...) {
     nvdp__vsnprintf(why, sizeof why, format, args);
     va_end(args);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%d: %s", reader->path,
-                      line_of(reader->text, reader->item, key), why);
+                      find_line(reader->text, reader->item, key), why);
 }
 
 static nvdp_status check_keys(const struct reader *reader, const json_t *object,

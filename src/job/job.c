@@ -32,7 +32,7 @@ struct rows {
     const int64_t *row;
 };
 
-static size_t tokens_of(const void *user, size_t i) {
+static size_t token_count(const void *user, size_t i) {
     const struct rows *rows = user;
     return rows->job->kind->tokens(rows->job->run, rows->row[i]);
 }
@@ -45,7 +45,7 @@ size_t nvdp__job_tokens(const struct nvdp__job *job, const int64_t *row, size_t 
 }
 
 struct nvdp__range nvdp__job_share(const struct nvdp__job *job, const int64_t *row, size_t n) {
-    return nvdp__rank_balanced(job->ctx, n, tokens_of, &(struct rows){job, row});
+    return nvdp__rank_balanced(job->ctx, n, token_count, &(struct rows){job, row});
 }
 
 /* Computes the clipped sum over the examples that the step draws, some of them at a time, with

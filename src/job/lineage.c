@@ -21,7 +21,7 @@ static const char WORDS[] = "word_dp"; /* key of the guarantee of a private voca
 /* --- from records --- */
 
 /* Adds the guarantee of a training to its entry. */
-static void promise_of(json_t *entry, const json_t *dp) {
+static void add_promise(json_t *entry, const json_t *dp) {
     struct nvdp_dp_guarantee of;
     if (!nvdp__dp_promise(dp, true, &of)) return;
     json_object_set_new(entry, "dp", json_pack("[f,f]", of.epsilon, of.delta));
@@ -49,7 +49,7 @@ static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, co
     /* a run of an earlier version: it saw some texts, and its start model may have seen others */
     out->list = count > 0 ? json_deep_copy(found) : json_pack("[{}]");
     if (out->list == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    if (count > 0) promise_of(json_array_get(out->list, count - 1), dp);
+    if (count > 0) add_promise(json_array_get(out->list, count - 1), dp);
     return nvdp__seen_digests_read(ctx, directory, &out->digests, &out->digest_lists);
 }
 
@@ -81,7 +81,7 @@ static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretr
             json_array_append(files, json_object_get(text, "name"));
         }
         json_t *entry = json_pack("{s:o,s:o}", "sha256", digests, "files", files);
-        if (entry != NULL) promise_of(entry, json_object_get(pretraining, "dp"));
+        if (entry != NULL) add_promise(entry, json_object_get(pretraining, "dp"));
         if (json_array_insert_new(list, 0, entry) != 0)
             return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     }
@@ -142,7 +142,7 @@ void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage) {
 /* --- adding a training --- */
 
 /* Returns the last two components of a path: a file and its folder. */
-static const char *end_of(const char *path) {
+static const char *path_tail(const char *path) {
     const char *at = strrchr(path, '/');
     while (at != NULL && at > path && *--at != '/')
         ;
@@ -173,7 +173,8 @@ nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *li
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     for (size_t i = 0; i < seen.files && seen.path != NULL; i++) {
         if (i == 0) json_object_set_new(entry, "files", json_array());
-        json_array_append_new(json_object_get(entry, "files"), json_string(end_of(seen.path[i])));
+        json_array_append_new(json_object_get(entry, "files"),
+                              json_string(path_tail(seen.path[i])));
     }
     return seen.texts != NULL ? add_digests(ctx, lineage, seen.texts, entry) : NVDP_OK;
 }
@@ -216,8 +217,8 @@ bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256) 
 }
 
 /* Returns the digests of an entry; NULL if only whole files can be compared. */
-static const struct nvdp__seen_digests *digests_of(const struct nvdp__lineage *lineage,
-                                                   const json_t *entry) {
+static const struct nvdp__seen_digests *entry_digests(const struct nvdp__lineage *lineage,
+                                                      const json_t *entry) {
     const char *name = json_string_value(json_object_get(entry, "digests"));
     for (size_t i = 0; name != NULL && i < lineage->digest_lists; i++)
         if (strcmp(lineage->digests[i].name, name) == 0) return &lineage->digests[i];
@@ -253,7 +254,7 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
  * from elsewhere. */
 static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct nvdp__seen seen,
                 struct nvdp__overlap *overlap) {
-    const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
+    const struct nvdp__seen_digests *digests = entry_digests(lineage, entry);
     const json_t *files = json_object_get(entry, "sha256");
     bool file = files == NULL;
     *overlap = (struct nvdp__overlap){0};
@@ -268,7 +269,7 @@ static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct
 
 /* Returns the max number of texts in an example: in a row, or in a window of consecutive texts,
  * where a word takes at least one token. */
-static size_t texts_of_example(struct nvdp__seen seen) {
+static size_t example_text_count(struct nvdp__seen seen) {
     size_t most = 1;
     for (size_t at = 0; seen.texts != NULL && at < seen.texts->count; at++) {
         const struct nvdp__seen_text *text = &seen.texts->text[at];
@@ -296,7 +297,7 @@ static bool saw_files(const json_t *entry, struct nvdp__seen seen) {
 
 /* Returns the max number of examples in an entry's training that share texts with one example of
  * these texts. */
-static double examples_of(const json_t *entry, struct nvdp__seen seen) {
+static double max_example_count(const json_t *entry, struct nvdp__seen seen) {
     const json_t *windows = json_object_get(entry, "windows"),
                  *length = json_object_get(entry, "length");
     const bool same = saw_files(entry, seen);
@@ -304,11 +305,11 @@ static double examples_of(const json_t *entry, struct nvdp__seen seen) {
     const double each = windows != NULL ? json_number_value(windows) : 1;
     if (each == NOT_RECORDED) return INFINITY;
     const bool within = same && (windows != NULL || seen.length == 0);
-    return within ? each : each * (double)texts_of_example(seen);
+    return within ? each : each * (double)example_text_count(seen);
 }
 
 /* Returns a recorded guarantee. An empty record proves nothing. */
-static struct nvdp_dp_guarantee guarantee_of(const json_t *dp) {
+static struct nvdp_dp_guarantee recorded_guarantee(const json_t *dp) {
     if (json_array_size(dp) == 0) return (struct nvdp_dp_guarantee){INFINITY, 1};
     return (struct nvdp_dp_guarantee){json_number_value(json_array_get(dp, 0)),
                                       json_number_value(json_array_get(dp, 1))};
@@ -316,7 +317,7 @@ static struct nvdp_dp_guarantee guarantee_of(const json_t *dp) {
 
 /* Returns the guarantee for a group of examples (Vadhan 2017, Lemma 2.2). */
 static struct nvdp_dp_guarantee of_group(const json_t *dp, double examples) {
-    const struct nvdp_dp_guarantee one = guarantee_of(dp);
+    const struct nvdp_dp_guarantee one = recorded_guarantee(dp);
     const double epsilon = one.epsilon, delta = one.delta;
     if (isinf(epsilon)) return one;
     if (examples == 1) return (struct nvdp_dp_guarantee){epsilon, delta};
@@ -388,7 +389,7 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
         if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
             return refuse(ctx, entry, seen, &overlap);
         const struct nvdp_dp_guarantee of =
-            of_group(own != NULL ? own : dp, examples_of(entry, seen));
+            of_group(own != NULL ? own : dp, max_example_count(entry, seen));
         tell(ctx, entry, seen, &overlap, &of);
         sum.epsilon += of.epsilon;
         sum.delta = fmin(sum.delta + of.delta, 1);
@@ -401,15 +402,15 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
 
 static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json_t *entry) {
     const json_t *files = json_object_get(entry, "files"), *file;
-    const struct nvdp_dp_guarantee of = guarantee_of(json_object_get(entry, "dp"));
-    const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
+    const struct nvdp_dp_guarantee of = recorded_guarantee(json_object_get(entry, "dp"));
+    const struct nvdp__seen_digests *digests = entry_digests(lineage, entry);
     const char *run = json_string_value(json_object_get(entry, "run"));
     size_t i;
     if (json_array_size(files) > 0)
         json_array_foreach(files, i, file)
             nvdp__fprintf(to, "%s%s", i > 0 ? " and " : "", json_string_value(file));
     else if (run != NULL)
-        nvdp__fprintf(to, "the texts of the run %s", end_of(run));
+        nvdp__fprintf(to, "the texts of the run %s", path_tail(run));
     else
         fputs("texts that are not recorded", to);
     if (digests != NULL && !was_private(entry))
@@ -435,7 +436,7 @@ static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
         if (json_equal(json_object_get(other, "files"), files) &&
             json_equal(json_object_get(other, "sha256"), json_object_get(here, "sha256")) &&
             was_private(other) == was_private(here) &&
-            (digests_of(lineage, other) != NULL) == (digests_of(lineage, here) != NULL))
+            (entry_digests(lineage, other) != NULL) == (entry_digests(lineage, here) != NULL))
             return true;
     }
     return false;
@@ -450,7 +451,7 @@ static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t ent
     for (size_t i = 0; i < entries; i++) {
         const json_t *entry = json_array_get(lineage->list, i);
         if (was_private(entry) != private) continue;
-        if (compared != NULL && (digests_of(lineage, entry) != NULL) != *compared) continue;
+        if (compared != NULL && (entry_digests(lineage, entry) != NULL) != *compared) continue;
         const bool names = to != NULL && (private || !named_before(lineage, i));
         if (names) fputs(named > 0 ? ", " : "", to);
         if (names) name_texts(to, lineage, entry);
@@ -484,10 +485,10 @@ static void write_history(const void *of, FILE *to) {
         nvdp__fprintf(to,
                       "Training began from %s, whose own training texts are not recorded: what it "
                       "knew of these examples is not covered",
-                      end_of(model));
+                      path_tail(model));
     } else {
         nvdp__fprintf(to, "Training began from %s, which had learned without privacy from ",
-                      end_of(model));
+                      path_tail(model));
         if (name_all(to, lineage, entries, false, NULL) == 0) fputs("nothing that is recorded", to);
     }
     fputc('.', to);

@@ -59,7 +59,7 @@ void nvdp__seen_texts_release(struct nvdp__seen_texts *texts) {
 
 /* ---- digests ---- */
 
-static uint64_t digest_of(const unsigned char *key, const struct nvdp__seen_text *text) {
+static uint64_t text_digest(const unsigned char *key, const struct nvdp__seen_text *text) {
     unsigned char long_digest[crypto_generichash_BYTES_MIN];
     uint64_t digest;
     crypto_generichash(long_digest, sizeof long_digest, text->hash, sizeof text->hash, key,
@@ -82,7 +82,7 @@ nvdp_status nvdp__seen_digests_make(struct nvdp_context *ctx, const struct nvdp_
     randombytes_buf(made.key, sizeof made.key);
     sodium_bin2hex(made.name, sizeof made.name, name, sizeof name);
     for (size_t i = 0; i < texts->count; i++)
-        made.digest[i] = digest_of(made.key, &texts->text[i]);
+        made.digest[i] = text_digest(made.key, &texts->text[i]);
     qsort(made.digest, texts->count, sizeof *made.digest, by_digest);
     for (size_t i = 0; i < texts->count; i++)
         if (i == 0 || made.digest[i] != made.digest[made.count - 1])
@@ -97,7 +97,7 @@ void nvdp__seen_digests_release(struct nvdp__seen_digests *digests) {
 }
 
 static bool holds(const struct nvdp__seen_digests *digests, const struct nvdp__seen_text *text) {
-    const uint64_t digest = digest_of(digests->key, text);
+    const uint64_t digest = text_digest(digests->key, text);
     return bsearch(&digest, digests->digest, digests->count, sizeof digest, by_digest) != NULL;
 }
 

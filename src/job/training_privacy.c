@@ -144,7 +144,7 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
 
 #define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_training_privacy, member, __VA_ARGS__)
 #define ACCOUNT(member)                                                                            \
-    static double member##_of(const void *result) {                                                \
+    static double member##_number(const void *result) {                                            \
         return ((const struct nvdp_training_privacy *)result)->account->member;                    \
     }
 ACCOUNT(pld_epsilon)
@@ -181,11 +181,11 @@ const struct nvdp_result_table nvdp__result_training = {
     .sized = true,
     .rows = (const struct nvdp_result_row[]){
         {"epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_MODEL, -1, "by privacy loss distributions",
-         .real = pld_epsilon_of, .print = print_guarantee},
+         .real = pld_epsilon_number, .print = print_guarantee},
         {"rdp_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_MODEL, -1, "by Renyi divergences",
-         .real = rdp_epsilon_of},
+         .real = rdp_epsilon_number},
         {"delta", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, -1, "delta of epsilon",
-         .real = delta_of},
+         .real = delta_number},
         ROW(delta_default, NULL, NVDP_SCOPE_MODEL, 0, "delta was not set: half of 1/N"),
         {"noise", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, 1, "noise multiplier",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.noise)},

@@ -19,7 +19,7 @@
 enum { SAMPLE_ROWS = 4096, SAMPLE_TEXTS = 32 };
 enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's sites */
 
-static struct nvdp__view view_of(const struct nvdp_model *model) {
+static struct nvdp__view model_view(const struct nvdp_model *model) {
     return model->bottleneck.mechanism->view(model->bottleneck.self);
 }
 
@@ -86,7 +86,7 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     /* A bottleneck and a tagging task have a head of one layer; the name of a head above a pooler depends on the
      * model type. */
     const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
-    NVDP_TRY(nvdp__declare_dense(&model->params, name, info->outputs, view_of(model).width,
+    NVDP_TRY(nvdp__declare_dense(&model->params, name, info->outputs, model_view(model).width,
                                  NVDP__PARAM_OPTIONAL, &model->classifier));
     NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
     model->info.parameters = nvdp__params_trainable(&model->params);
@@ -221,7 +221,7 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
 /* Takes all buffers from the arena, or measures their size. */
 static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     const struct nvdp__model_info *info = &model->info;
-    size_t width = view_of(model).width;
+    size_t width = model_view(model).width;
     if (encodes(model))
         nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts,
                         model->longest, arena, &model->cache);
@@ -321,8 +321,8 @@ size_t nvdp__model_heads(const struct nvdp_model *model, const struct nvdp__batc
 }
 
 /* Returns the classifier as a linear layer, in float32 on every device. */
-static struct nvdp__linear classifier_of(const struct nvdp_model *model,
-                                         const struct nvdp__batch *batch) {
+static struct nvdp__linear classifier_linear(const struct nvdp_model *model,
+                                             const struct nvdp__batch *batch) {
     size_t rows = nvdp__model_heads(model, batch);
     struct nvdp__linear layer = nvdp__dense_linear(&model->params, &model->classifier, rows);
     layer.f32 = true;
@@ -370,7 +370,7 @@ static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *ba
 static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *batch,
                             const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                             float classifier_dropout) {
-    size_t width = view_of(model).width;
+    size_t width = model_view(model).width;
     size_t rows = nvdp__model_heads(model, batch);
     struct nvdp__encoded in = encoded(model, batch);
     if (model->info.task.tags) {
@@ -383,7 +383,7 @@ static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *
     }
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout, width);
     nvdp__dropout_apply(&model->dev, &drop, rows * width, model->head_input);
-    struct nvdp__linear classifier = classifier_of(model, batch);
+    struct nvdp__linear classifier = classifier_linear(model, batch);
     nvdp__dense_forward(&model->dev, &classifier, nvdp__f32(rows, width, model->head_input),
                         nvdp__f32(rows, model->info.outputs, model->logits));
     return nvdp__device_status(&model->dev);
@@ -459,10 +459,10 @@ static void pool_backward(struct nvdp_model *model, const struct nvdp__batch *ba
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses) {
-    size_t width = view_of(model).width;
+    size_t width = model_view(model).width;
     size_t rows = nvdp__model_heads(model, batch);
     losses->task = task_loss(model, batch, pass);
-    struct nvdp__linear classifier = classifier_of(model, batch);
+    struct nvdp__linear classifier = classifier_linear(model, batch);
     nvdp__dense_backward(&model->dev, &classifier, nvdp__f32(rows, width, model->head_input),
                          nvdp__f32(rows, model->info.outputs, model->d_logits),
                          nvdp__f32(rows, width, model->d_pooled), false);
@@ -571,7 +571,7 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
 
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
                                   struct nvdp_posteriors *out) {
-    return nvdp__posterior_store(model->ctx, view_of(model).posterior, first_row, out);
+    return nvdp__posterior_store(model->ctx, model_view(model).posterior, first_row, out);
 }
 
 size_t nvdp__model_replaced(const struct nvdp_model *model) {
@@ -602,7 +602,7 @@ static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__b
 }
 
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
-    return view_of(model).form;
+    return model_view(model).form;
 }
 
 void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors) {

@@ -17,12 +17,12 @@
 enum { CHUNK = 1 << 14, SPLIT_SHIFT = 40, VERSION = 1 };
 static const char kind[] = "drawn";
 
-static const struct nvdp__token_row *row_of(const struct nvdp__token_noise *noise) {
+static const struct nvdp__token_row *mechanism_row(const struct nvdp__token_noise *noise) {
     return nvdp__token_row(noise->options.mechanism);
 }
 
 static bool gives_words(const struct nvdp__token_noise *noise) {
-    return noise->read != NULL || row_of(noise)->gives_vectors;
+    return noise->read != NULL || mechanism_row(noise)->gives_vectors;
 }
 
 static bool gives_tokens(const struct nvdp__token_noise *noise) {
@@ -30,7 +30,7 @@ static bool gives_tokens(const struct nvdp__token_noise *noise) {
 }
 
 static struct nvdp__sanitizer_options
-sanitizer_of(const struct nvdp__token_noise_options *options) {
+sanitizer_options(const struct nvdp__token_noise_options *options) {
     struct nvdp__sanitizer_options sanitizer = options->sanitizer;
     sanitizer.mechanism = (enum nvdp__token_mechanism)options->mechanism;
     return sanitizer;
@@ -38,7 +38,7 @@ sanitizer_of(const struct nvdp__token_noise_options *options) {
 
 nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
                                     const struct nvdp__token_noise_options *options) {
-    const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
+    const struct nvdp__sanitizer_options sanitizer = sanitizer_options(options);
     NVDP_TRY(nvdp__sanitizer_check(ctx, &sanitizer));
     if (options->mechanism == NVDP__NOISE_NONE && sanitizer.eta > 0)
         return nvdp__fail(
@@ -59,7 +59,7 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
                                      const struct nvdp__token_noise_options *options, uint64_t seed,
                                      const char *model, const struct nvdp_tokenizer *tokenizer,
                                      struct nvdp__token_noise **out) {
-    const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
+    const struct nvdp__sanitizer_options sanitizer = sanitizer_options(options);
     nvdp__autoptr(nvdp__token_noise_free) struct nvdp__token_noise *made = NULL;
     NVDP_TRY(nvdp__token_noise_check(ctx, options));
     /* otherwise a text could contain the name of a token that gets no noise */
@@ -97,7 +97,7 @@ void nvdp__token_noise_free(struct nvdp__token_noise *noise) {
 
 /* ---- keys of the noise; the user's tokens ---- */
 
-static uint64_t number_of(enum nvdp_split split, uint64_t row) {
+static uint64_t text_number(enum nvdp_split split, uint64_t row) {
     return (uint64_t)split << SPLIT_SHIFT | row;
 }
 
@@ -150,8 +150,8 @@ static nvdp_status replace_tokens(struct nvdp__token_noise *noise, struct nvdp_d
     }
     offset[rows] = n;
     NVDP_TRY(nvdp_dchi_sample(ctx, nvdp_sanitizer_dchi(noise->sanitizer), rows, offset, token,
-                              &noise->noise.seed, number_of(dataset->split, (uint64_t)index[first]),
-                              token));
+                              &noise->noise.seed,
+                              text_number(dataset->split, (uint64_t)index[first]), token));
     for (size_t i = 0; i < n; i++)
         ids[row[i]] = nvdp__sanitizer_piece(noise->sanitizer, token[i]);
     return NVDP_OK;
@@ -175,8 +175,8 @@ static nvdp_status draw_tokens(struct nvdp__token_noise *noise, struct nvdp_data
 
 /* Returns the path of the file that caches the draws of a data set. The name is a digest of all
  * values that the draws depend on. */
-static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_dataset *dataset,
-                     const char *cache) {
+static char *cache_path(const struct nvdp__token_noise *noise, const struct nvdp_dataset *dataset,
+                        const char *cache) {
     const struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(noise->sanitizer);
     const struct nvdp_vectors *vectors = dchi->vectors;
     const size_t texts = dataset->count;
@@ -231,7 +231,7 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
     NVDP_TRY(NVDP__NEW(ctx, was, all));
     memcpy(was, dataset->ids, bytes);
     if (cache != NULL) {
-        path = path_of(noise, dataset, cache);
+        path = cache_path(noise, dataset, cache);
         NVDP_TRY(NVDP__MADE(path));
         NVDP_TRY(nvdp__cache_read(ctx, path, kind, VERSION, &kept, &size));
     }
@@ -257,7 +257,7 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
 
 nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                                    size_t max_tokens, size_t max_texts, size_t dim) {
-    const bool sequence = row_of(noise)->on_sequence;
+    const bool sequence = mechanism_row(noise)->on_sequence;
     const size_t rows = sequence ? max_texts : max_tokens;
     nvdp__memory_release(&noise->memory);
     if (gives_tokens(noise)) return NVDP_OK;
@@ -283,7 +283,7 @@ nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struc
     if (noise->read != NULL) return noise->read(noise->reader, batch, noise->words);
     for (size_t b = 0; b < batch->texts; b++) {
         const size_t from = (size_t)batch->offset[b], of_text = (size_t)batch->offset[b + 1] - from;
-        const uint64_t text = number_of(batch->split, batch->key[b]);
+        const uint64_t text = text_number(batch->split, batch->key[b]);
         const size_t found =
             gather(noise, of_text, batch->ids + from, noise->token + n, noise->row + n);
         for (size_t k = 0; k < found; k++) {
@@ -301,10 +301,10 @@ nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struc
 void nvdp__token_noise_states(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                               const struct nvdp__batch *batch, float *hidden) {
     const double clip = noise->options.clip > 0 ? noise->options.clip : INFINITY;
-    if (!row_of(noise)->on_sequence) return;
+    if (!mechanism_row(noise)->on_sequence) return;
     nvdp__rows_widen(dev, batch->texts, noise->dim, batch->offset, hidden, noise->point);
     for (size_t b = 0; b < batch->texts; b++)
-        noise->place[b] = (struct nvdp__token_place){number_of(batch->split, batch->key[b]), 0};
+        noise->place[b] = (struct nvdp__token_place){text_number(batch->split, batch->key[b]), 0};
     nvdp__sequence_perturb(&noise->noise, dev->threads, noise->options.sanitizer.eta, clip,
                            batch->texts, noise->dim, noise->place, noise->point, noise->scratch,
                            noise->point);

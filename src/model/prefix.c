@@ -46,17 +46,17 @@ static size_t row_bytes(const struct nvdp_dataset *dataset, size_t width, size_t
     return (dataset->offset[first + texts] - dataset->offset[first]) * width * sizeof(float);
 }
 
-static size_t place_of(const struct nvdp_dataset *dataset, size_t width, size_t text) {
+static size_t text_position(const struct nvdp_dataset *dataset, size_t width, size_t text) {
     const size_t table = sizeof(struct nvdp__cache_header) + dataset->count * sizeof(uint64_t);
     return (table + LINE - 1) / LINE * LINE + dataset->offset[text] * width * sizeof(float);
 }
 
 static size_t store_bytes(const struct nvdp_dataset *dataset, size_t width) {
-    return place_of(dataset, width, dataset->count);
+    return text_position(dataset, width, dataset->count);
 }
 
-static struct nvdp__cache_header header_of(const struct nvdp_dataset *dataset, size_t width,
-                                           const uint64_t *sum) {
+static struct nvdp__cache_header store_header(const struct nvdp_dataset *dataset, size_t width,
+                                              const uint64_t *sum) {
     size_t bytes = store_bytes(dataset, width);
     struct nvdp__cache_header header =
         nvdp__cache_header(kind, VERSION, bytes - sizeof(struct nvdp__cache_header));
@@ -98,7 +98,7 @@ static bool is_whole(const struct nvdp__prefix_store *store) {
     if (!read_at(store->fd, &header, sizeof header, 0) ||
         !read_at(store->fd, store->sum, dataset->count * sizeof *store->sum, sizeof header))
         return false;
-    struct nvdp__cache_header wanted = header_of(dataset, store->width, store->sum);
+    struct nvdp__cache_header wanted = store_header(dataset, store->width, store->sum);
     return memcmp(&header, &wanted, sizeof header) == 0;
 }
 
@@ -145,7 +145,7 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
         nvdp__download(&prefix->dev, batch->tokens * store->width,
                        prefix->model->cache.hidden[prefix->layers], rows);
         *written = nvdp__write_at(fd, rows, row_bytes(dataset, store->width, first, batch->texts),
-                                  place_of(dataset, store->width, first));
+                                  text_position(dataset, store->width, first));
         if (!*written) return NVDP_OK;
         for (size_t i = first; i < first + batch->texts; i++) {
             size_t at = (dataset->offset[i] - dataset->offset[first]) * store->width;
@@ -159,7 +159,7 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
 }
 
 static bool write_table(const struct nvdp__prefix_store *store, int fd) {
-    struct nvdp__cache_header header = header_of(store->dataset, store->width, store->sum);
+    struct nvdp__cache_header header = store_header(store->dataset, store->width, store->sum);
     return nvdp__write_at(fd, store->sum, store->dataset->count * sizeof *store->sum,
                           sizeof header) &&
            nvdp__write_at(fd, &header, sizeof header, 0) && fsync(fd) == 0;
@@ -271,7 +271,7 @@ static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t t
     size_t text = (size_t)(found - dataset->index);
     if (dataset->offset[text + 1] - dataset->offset[text] != tokens) return false;
     size_t bytes = row_bytes(dataset, store->width, text, 1);
-    if (read_at(store->fd, to, bytes, place_of(dataset, store->width, text)) &&
+    if (read_at(store->fd, to, bytes, text_position(dataset, store->width, text)) &&
         row_sum(to, bytes) == store->sum[text])
         return true;
     if (!store->damaged) {
@@ -333,8 +333,8 @@ nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
     return NVDP_OK;
 }
 
-static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *directory,
-                           const struct nvdp_dataset *dataset, char **path) {
+static nvdp_status store_path(const struct nvdp__prefix *prefix, const char *directory,
+                              const struct nvdp_dataset *dataset, char **path) {
     struct nvdp_model *model = prefix->model;
     const struct nvdp_bert_config *bert = &model->info.bert;
     const char *weights = NULL;
@@ -386,7 +386,7 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
     struct nvdp_context *ctx = prefix->model->ctx;
     const size_t width = prefix->model->info.bert.hidden_size;
     nvdp__autofree char *path = NULL;
-    NVDP_TRY(path_of(prefix, directory, dataset, &path));
+    NVDP_TRY(store_path(prefix, directory, dataset, &path));
     if (nvdp__cache_make(ctx, directory) != NVDP_OK) {
         nvdp__log(
             ctx, NVDP_LOG_NOTICE,
