@@ -72,8 +72,8 @@ static size_t draw_target(struct nvdp__stream *stream, size_t limit) {
 }
 
 /* Returns a pair of two segments of a and b tokens, cut to `limit` tokens. */
-static struct nvdp__example pair_of(uint64_t first, size_t a, uint64_t second, size_t b,
-                                    size_t limit, bool random) {
+static struct nvdp__example make_pair(uint64_t first, size_t a, uint64_t second, size_t b,
+                                      size_t limit, bool random) {
     /* Lengths beyond 2 * limit are equivalent; the cap only limits the loop below. */
     struct nvdp__example example = {.first = first,
                                     .second = second,
@@ -112,7 +112,7 @@ static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
     }
     size_t b = tokens_between(corpus, second, second_end);
     struct nvdp__example example =
-        pair_of(corpus->sentence[*at], a, corpus->sentence[second], b, limit, random);
+        make_pair(corpus->sentence[*at], a, corpus->sentence[second], b, limit, random);
     *at = random ? middle : stop;
     return example;
 }
@@ -143,8 +143,8 @@ static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
     bool changed = nvdp__stream_uniform(stream) < 0.5;
     size_t a = (size_t)(middle - start), b = (size_t)(end - middle);
     *from = stop;
-    return changed ? pair_of(middle, b, start, a, limit, true)
-                   : pair_of(start, a, middle, b, limit, false);
+    return changed ? make_pair(middle, b, start, a, limit, true)
+                   : make_pair(start, a, middle, b, limit, false);
 }
 
 /* Hashes the document's tokens, so that the cuts of a document depend only on this document. */

@@ -154,7 +154,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
 
 /* ---- the masked-LM head ---- */
 
-static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {
+static struct nvdp__norm head_norm(const struct nvdp__pretrain_model *model) {
     const struct nvdp__heads *heads = &model->heads;
     struct nvdp__norm made =
         nvdp__dense_norm(&model->params, &heads->norm, (float)model->bert.config.layer_norm_eps,
@@ -174,7 +174,7 @@ static void transform_forward(struct nvdp__pretrain_model *model,
     struct nvdp__tensor inner = nvdp__f32(rows, dim, heads->inner);
     struct nvdp__tensor activated = nvdp__f32(rows, dim, heads->activated);
     struct nvdp__linear dense = nvdp__dense_linear(&model->params, &heads->transform, rows);
-    struct nvdp__norm norm = norm_of(model);
+    struct nvdp__norm norm = head_norm(model);
     nvdp__rows_gather(dev, rows, dim, masked->row, model->cache.hidden[config->num_hidden_layers],
                       heads->gathered);
     nvdp__dense_forward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), inner);
@@ -194,7 +194,7 @@ static void transform_backward(struct nvdp__pretrain_model *model,
     struct nvdp__tensor d_gathered = nvdp__f32(rows, dim, heads->d_gathered);
     struct nvdp__linear dense = nvdp__dense_linear(&model->params, &heads->transform, rows);
     dense.offset = model->masked_offset;
-    struct nvdp__norm norm = norm_of(model);
+    struct nvdp__norm norm = head_norm(model);
     nvdp__norm_backward(dev, &norm, nvdp__f32(rows, dim, heads->activated), d, NVDP__NO_TENSOR);
     nvdp__activation_backward(dev, nvdp__activation_operation(model->bert.config.hidden_act),
                               nvdp__f32(rows, dim, heads->inner), d, d, NVDP__NO_TENSOR);

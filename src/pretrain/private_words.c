@@ -115,8 +115,8 @@ static double gaussian_delta(const struct nvdp__word_noise *noise, double epsilo
 struct change {
     uint64_t lost, gained;
 };
-static struct change change_of(const struct nvdp__private_words *options, uint64_t words,
-                               bool replaced) {
+static struct change count_change(const struct nvdp__private_words *options, uint64_t words,
+                                  bool replaced) {
     const uint64_t lost =
         options->max_words > 0 && options->max_words < words ? options->max_words : words;
     return (struct change){lost, replaced || options->max_words > 0 ? lost : 0};
@@ -151,7 +151,7 @@ static struct nvdp__example_privacy gaussian_example(const struct nvdp__private_
 struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_words *options,
                                                    uint64_t words) {
     if (options->noise == NVDP__COUNT_GAUSSIAN)
-        return gaussian_example(options, change_of(options, words, true));
+        return gaussian_example(options, count_change(options, words, true));
     return (struct nvdp__example_privacy){(double)words * options->epsilon,
                                           group_delta(options, words)};
 }
@@ -159,7 +159,7 @@ struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_wo
 struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_words *options,
                                                    uint64_t words) {
     if (options->noise == NVDP__COUNT_GAUSSIAN)
-        return gaussian_example(options, change_of(options, words, false));
+        return gaussian_example(options, count_change(options, words, false));
     if (options->max_words > 0)
         return nvdp__private_example(options,
                                      words < options->max_words ? words : options->max_words);
@@ -174,7 +174,7 @@ enum { GRID = 1 << 10, FINE = 1 << 8 };
 /* Chooses sigma and the smallest threshold such that the removal of a window has epsilon and delta of the options. The
  * noise of a threshold that is never reached is the smallest sigma; a little more noise has a smaller threshold. */
 static struct nvdp__word_noise gaussian_noise(const struct nvdp__private_words *options) {
-    const struct change of = change_of(options, options->window, false);
+    const struct change of = count_change(options, options->window, false);
     const double least = sqrt((double)(of.lost + of.gained)) /
                          nvdp_gdp_mu(options->epsilon, options->delta * (1 - 1e-6));
     struct nvdp__word_noise best = {.threshold = INT64_MAX};
@@ -278,8 +278,8 @@ nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
 
 /* ---- the statement ---- */
 
-static char *statement_of(struct nvdp_context *ctx, const struct nvdp__private_words *options,
-                          size_t length) {
+static char *noise_statement(struct nvdp_context *ctx, const struct nvdp__private_words *options,
+                             size_t length) {
     static const char nothing[] = ", which is no protection";
     const bool gaussian = options->noise == NVDP__COUNT_GAUSSIAN;
     const struct nvdp__word_noise noise = nvdp__word_noise(options);
@@ -351,7 +351,7 @@ json_t *nvdp__private_words_json(struct nvdp_context *ctx,
     const uint64_t window = length - 2, document = options->max_words;
     const bool gaussian = options->noise == NVDP__COUNT_GAUSSIAN;
     const struct nvdp__example_privacy designed = {options->epsilon, options->delta};
-    nvdp__autofree char *statement = statement_of(ctx, options, length);
+    nvdp__autofree char *statement = noise_statement(ctx, options, length);
     if (statement == NULL) return NULL;
     json_t *root = json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1",

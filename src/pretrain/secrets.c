@@ -18,8 +18,8 @@ static const double COIN = 0.5;
 /* The random quantities of a secret; the value is the number of the stream. */
 enum draw { DRAW_WORDS, DRAW_COIN, DRAW_PLACES };
 
-static struct nvdp__stream stream_of(const struct nvdp__secrets *secrets, enum draw what,
-                                     size_t secret) {
+static struct nvdp__stream secret_stream(const struct nvdp__secrets *secrets, enum draw what,
+                                         size_t secret) {
     const struct nvdp__noise noise = {.seed = secrets->seed};
     return nvdp__stream_open(&noise, NVDP__PURPOSE_PLANT, what, secret);
 }
@@ -166,8 +166,8 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
                               const struct nvdp_tokenizer *tokenizer) {
     struct nvdp_context *ctx = secrets->ctx;
     struct nvdp__secret made = {.first = secrets->ids, .length = strlen(e->form)};
-    struct nvdp__stream words = stream_of(secrets, DRAW_WORDS, secrets->count);
-    struct nvdp__stream coin = stream_of(secrets, DRAW_COIN, secrets->count);
+    struct nvdp__stream words = secret_stream(secrets, DRAW_WORDS, secrets->count);
+    struct nvdp__stream coin = secret_stream(secrets, DRAW_COIN, secrets->count);
     memcpy(made.form, e->form, made.length);
     made.slot = strcspn(e->form, "S");
     NVDP_TRY(choose(ctx, e->where, "place", e->place, "window", "text", &made.window));
@@ -289,7 +289,7 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
         NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(made.at, places), NVDP__ITEMS(made.window, windows)));
     for (size_t i = 0; i < secrets->count; i++) {
         const struct nvdp__secret *secret = &secrets->at[i];
-        struct nvdp__stream stream = stream_of(secrets, DRAW_PLACES, i);
+        struct nvdp__stream stream = secret_stream(secrets, DRAW_PLACES, i);
         for (size_t k = 0; k < secret->occurrences; k++) {
             if (secret->window)
                 made.window[made.windows++] = (uint32_t)i;

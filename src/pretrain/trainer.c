@@ -12,7 +12,7 @@
 
 /* ==== the parts of a step ==== */
 
-static size_t tokens_of(const void *run, int64_t row) {
+static size_t token_count(const void *run, int64_t row) {
     const struct nvdp__pretrainer *t = run;
     return nvdp__example_tokens(&t->examples.at[row]);
 }
@@ -186,7 +186,7 @@ const struct nvdp__job_kind nvdp__pretrain_kind = {
     .command = "nvdp pretrain",
     .members = nvdp__pretrain_members,
     .sums = sizeof(struct nvdp__pretrain_sums) / sizeof(double),
-    .tokens = tokens_of,
+    .tokens = token_count,
     .begin = begin,
     .batch = batch_gradient,
     .examples = private_gradients,

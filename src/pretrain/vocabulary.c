@@ -19,7 +19,7 @@ bool nvdp__private_vocabulary(const struct nvdp__pretrainer *t) {
     return t->config.words.epsilon > 0;
 }
 
-static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *config) {
+static struct nvdp__normalization normalization_rules(const struct nvdp__pretrain_options *config) {
     return (struct nvdp__normalization){
         .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
 }
@@ -39,7 +39,7 @@ static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__wor
 
 static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    struct nvdp__normalization normalization = rules_of(c);
+    struct nvdp__normalization normalization = normalization_rules(c);
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
     nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {
         .ctx = t->ctx,
@@ -99,7 +99,7 @@ static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) 
 /* Reads or trains vocab.txt, and makes the tokenizer and its configuration. */
 static nvdp_status make_tokenizer(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    struct nvdp__normalization rules = rules_of(c);
+    struct nvdp__normalization rules = normalization_rules(c);
     const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
     const bool lower = !c->cased;
     NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL

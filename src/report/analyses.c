@@ -21,7 +21,8 @@ static double real(const struct report_analysis *a, const char *key, const char 
                          : report_member_real(a->root, key);
 }
 
-static const char *text_of(const struct report_analysis *a, const char *key, const char *inner) {
+static const char *member_text(const struct report_analysis *a, const char *key,
+                               const char *inner) {
     const json_t *value = json_object_get(a->root, key);
     return json_string_value(inner != NULL ? json_object_get(value, inner) : value);
 }
@@ -44,24 +45,24 @@ static bool finds_secrets(const char *attack) {
 
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct report_analysis *a) {
     NVDP_TRY(nvdp__json_read(ctx, path, &a->root));
-    const char *attack = text_of(a, "attack", NULL);
+    const char *attack = member_text(a, "attack", NULL);
     if (attack != NULL) {
         const bool exposure = finds_secrets(attack);
         a->kind = exposure ? REPORT_ANALYSIS_EXPOSURE : REPORT_ANALYSIS_ATTACK;
         return exposure ? report_exposure_parse(ctx, path, a) : report_attack_parse(ctx, path, a);
     }
-    const char *kind = text_of(a, "analysis", NULL), *text = text_of(a, "of", "text");
+    const char *kind = member_text(a, "analysis", NULL), *text = member_text(a, "of", "text");
     for (a->kind = 0; kind != NULL && a->kind < KINDS; a->kind++)
         if (strcmp(kind, kinds[a->kind]) == 0) break;
-    a->mechanism = text_of(a, "mechanism", NULL);
+    a->mechanism = member_text(a, "mechanism", NULL);
     if (kind == NULL || a->kind == KINDS || a->mechanism == NULL || isnan(real(a, "dim", NULL)))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected the output of nvdp sanitize --analyse --json or nvdp "
                           "attack --json, found another object",
                           path);
-    a->task = text_of(a, "of", "task");
+    a->task = member_text(a, "of", "task");
     a->eta = real(a, "eta", NULL);
-    const char *split = text_of(a, "of", "split");
+    const char *split = member_text(a, "of", "split");
     a->label = nvdp__format(ctx, "%s%s%s, %.0f x %.0f",
                             a->task != NULL ? a->task
                             : text != NULL  ? nvdp__file_name(text)
@@ -165,7 +166,7 @@ struct report_table report_table_inversion(struct nvdp_context *ctx, const struc
 }
 
 static void put_mask(struct report_table *table, const struct report_analysis *a) {
-    const char *model = text_of(a, "mask_model", NULL);
+    const char *model = member_text(a, "mask_model", NULL);
     report_table_row(table, "%s\t%s\t%s\t%s\t%.0f\t%s", a->mechanism, say_eta(a).text,
                      say_share(real(a, "defense_rate", NULL), real(a, "original_error", NULL)).text,
                      say_share(real(a, "sanitized", NULL), real(a, "sanitized_error", NULL)).text,
@@ -224,7 +225,7 @@ static bool is_first(const struct report *report, size_t i, int kind) {
     return a->kind == kind && (i == 0 || a[-1].kind != kind || strcmp(a[-1].label, a->label) != 0);
 }
 
-static struct nvdp_text_mechanism_info mechanism_of(const char *name) {
+static struct nvdp_text_mechanism_info mechanism_info(const char *name) {
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     (void)nvdp_text_mechanism_describe(NULL, name, &info); /* an unknown name has no properties */
     return info;
@@ -232,8 +233,8 @@ static struct nvdp_text_mechanism_info mechanism_of(const char *name) {
 
 /* Returns true if b's noise is Laplace noise over the table of a. */
 static bool is_level(const struct report_analysis *a, const struct report_analysis *b) {
-    return mechanism_of(b->mechanism).uses_eta && !mechanism_of(b->mechanism).exact && b->eta > 0 &&
-           real(b, "dim", NULL) == real(a, "dim", NULL) &&
+    return mechanism_info(b->mechanism).uses_eta && !mechanism_info(b->mechanism).exact &&
+           b->eta > 0 && real(b, "dim", NULL) == real(a, "dim", NULL) &&
            real(b, "vocabulary", NULL) == real(a, "vocabulary", NULL);
 }
 
@@ -318,8 +319,8 @@ static bool is_strongest(const struct report_analysis *a, const struct report *r
 }
 
 /* Returns true if the group's score belongs to the analysis: both have the same mechanism and eta, or no privacy. */
-static bool is_of(const struct report_analysis *a, const struct report *report,
-                  const struct report_group *group) {
+static bool has_group(const struct report_analysis *a, const struct report *report,
+                      const struct report_group *group) {
     const bool plain = strcmp(a->mechanism, "none") == 0;
     if (a->kind != REPORT_ANALYSIS_MASK || a->task == NULL ||
         strcmp(a->task, report->task[group->task].task) != 0 || !is_strongest(a, report))
@@ -337,7 +338,7 @@ static size_t matches(const struct report *report, size_t task, size_t family) {
     for (REPORT_EACH_GROUP(report, group))
         for (size_t i = 0; i < report->analyses; i++)
             count += group->task == task && (family == SIZE_MAX || group->family == family) &&
-                     is_of(&report->analysis[i], report, group);
+                     has_group(&report->analysis[i], report, group);
     return count;
 }
 
@@ -355,7 +356,8 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
         for (REPORT_EACH_GROUP(report, group))
             for (size_t i = 0; i < report->analyses; i++) {
                 const struct report_analysis *a = &report->analysis[i];
-                if (group->task != task || group->family != f || !is_of(a, report, group)) continue;
+                if (group->task != task || group->family != f || !has_group(a, report, group))
+                    continue;
                 report_drawing_row(d,
                                    (double[]){isnan(group->eta) ? INFINITY : group->eta,
                                               100 * real(a, "defense_rate", NULL),
@@ -425,7 +427,7 @@ static struct cell *find_cells(struct nvdp_context *ctx, const struct report *re
         const json_t *config = group->run[0]->config;
         const json_t *w = json_object_get(config, "sensitive"), *p = json_object_get(config, "p");
         if (cell == NULL || group->task != task || group->run[0]->sanitizer == NULL ||
-            !mechanism_of(group->run[0]->sanitizer).uses_p || !json_is_number(w) ||
+            !mechanism_info(group->run[0]->sanitizer).uses_p || !json_is_number(w) ||
             !json_is_number(p))
             continue;
         cell[(*n)++] = (struct cell){json_number_value(w), json_number_value(p), group->eta,

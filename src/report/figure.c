@@ -47,18 +47,18 @@ static const struct {
 };
 enum { LOOKS = sizeof looks / sizeof *looks };
 
-static int row_of(const char *name) {
+static int look_index(const char *name) {
     enum nvdp_method method;
     const bool known = nvdp_method_find(NULL, name, &method) == NVDP_OK;
     return known && (int)method < LOOKS - 1 ? (int)method : LOOKS - 1;
 }
 
 bool report_same_look(const char *method, const char *other) {
-    return row_of(method) == row_of(other);
+    return look_index(method) == look_index(other);
 }
 
 struct report_look report_family_look(const struct report_family *family) {
-    int at = row_of(family->method), shade = family->shade % SHADES;
+    int at = look_index(family->method), shade = family->shade % SHADES;
     int marker = looks[at].marker[shade];
     return (struct report_look){.colour = looks[at].colour[shade],
                                 .filled = marker,
@@ -427,7 +427,7 @@ struct box {
 };
 
 /* Returns the box of a label on side 0 to 3: below right, above right, below left, above left. */
-static struct box box_of(const struct report_spot *spot, int side) {
+static struct box label_box(const struct report_spot *spot, int side) {
     double left = side < 2 ? spot->x + GAP : spot->x - GAP - spot->width;
     double low = side % 2 == 0 ? spot->y - HEIGHT - 1 : spot->y + 1;
     return (struct box){left, left + spot->width, low, low + HEIGHT};
@@ -451,7 +451,7 @@ static double covered(const struct box *label, const struct report_spot *spot, s
                              spot[i].y + MARKER};
         sum += common(label, &marker);
         if (i >= placed || !spot[i].labelled) continue;
-        struct box other = box_of(&spot[i], spot[i].side);
+        struct box other = label_box(&spot[i], spot[i].side);
         sum += common(label, &other);
     }
     return sum;
@@ -462,13 +462,13 @@ void report_place_labels(struct report_spot *spot, size_t count, const double si
     for (size_t i = 0; i < count; i++) {
         double smallest = INFINITY;
         for (int side = 0; side < SIDES; side++) {
-            struct box box = box_of(&spot[i], side);
+            struct box box = label_box(&spot[i], side);
             double cost = covered(&box, spot, count, i, &panel);
             if (cost >= smallest) continue;
             smallest = cost;
             spot[i].side = side;
         }
-        struct box box = box_of(&spot[i], spot[i].side);
+        struct box box = label_box(&spot[i], spot[i].side);
         spot[i].labelled = smallest <= area(&box) / 4;
     }
 }

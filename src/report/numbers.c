@@ -294,8 +294,8 @@ static json_t *runs(const struct report_group *group) {
 }
 
 /* Makes a list of `count` items by calls of `item`. */
-static json_t *list_of(const struct report *report, size_t count,
-                       json_t *(*item)(const struct report *report, size_t i)) {
+static json_t *make_list(const struct report *report, size_t count,
+                         json_t *(*item)(const struct report *report, size_t i)) {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
         add(&array, NULL, item(report, i));
@@ -379,9 +379,9 @@ nvdp_status report_json(struct nvdp_context *ctx, const struct report *report, c
     json_t *root =
         json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "nvdp_format", "report/1",
                   "directory", report->directory, "units", "nats", "runs", (json_int_t)report->runs,
-                  "groups", list_of(report, report->groups, group_item), "budgets", budgets(report),
-                  "significance", comparisons(report, count, list), "analyses",
-                  list_of(report, report->analyses, analysis_item), "not_counted",
-                  list_of(report, report->notes, note_item));
+                  "groups", make_list(report, report->groups, group_item), "budgets",
+                  budgets(report), "significance", comparisons(report, count, list), "analyses",
+                  make_list(report, report->analyses, analysis_item), "not_counted",
+                  make_list(report, report->notes, note_item));
     return nvdp__json_text(ctx, root, report->directory, out);
 }

@@ -261,7 +261,7 @@ static void put_seeds(FILE *to, const struct report_group *group, const struct r
 }
 
 /* Returns the options with which a seed of the group was measured; these are equal for all measured seeds. */
-static const struct report_measured *how_of(const struct report_group *group) {
+static const struct report_measured *measured_options(const struct report_group *group) {
     size_t k = 0;
     while (k + 1 < group->runs && !group->run[k]->measured)
         k++;
@@ -271,7 +271,7 @@ static const struct report_measured *how_of(const struct report_group *group) {
 /* Writes the measured number of a group without a proven number. */
 static void put_measured(FILE *to, const struct report_group *group) {
     const struct report_stat *of = group->quantity;
-    const struct report_measured *how = how_of(group);
+    const struct report_measured *how = measured_options(group);
     const char *pairs = how->given_length ? " of equal length" : "";
     if (of[REPORT_EXACT_MAX].n > 0 && isfinite(of[REPORT_EXACT_MAX].max)) {
         fprintf(to, ", and the worst measured pair of texts%s has an %s %s for %s", pairs,
@@ -329,7 +329,8 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
         fprintf(to,
                 "; for one sample of any two texts, the divergence is proven to be at most %s nats",
                 nvdp__bound(bound->max).text);
-        if (!isnan(how_of(group)->order)) fprintf(to, " at order %g", how_of(group)->order);
+        if (!isnan(measured_options(group)->order))
+            fprintf(to, " at order %g", measured_options(group)->order);
         put_seeds(to, group, bound);
     } else if (group->run[0]->sanitizer != NULL) {
         fputs(report_is_seeded(group->run[0])
@@ -364,7 +365,7 @@ static void put_training(FILE *to, const struct report_group *group) {
 static void put_attack_scores(FILE *to, const struct report_group *group, bool attacks) {
     const struct report_stat *linked = &group->quantity[REPORT_LINKED],
                              *attack = &group->quantity[REPORT_ATTACK];
-    const struct report_measured *how = how_of(group);
+    const struct report_measured *how = measured_options(group);
     if (attack->n > 0) {
         put(to, "; an attacker who is trained to find the private attribute scores ",
             report_say_score_stat(attack).text, "");

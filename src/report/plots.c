@@ -63,15 +63,15 @@ static double drawable(double value) {
 
 /* Returns the values to draw for a group: the mean, or the maximum of a proven bound; and for the largest divergence,
  * the bound of the divergence. A missing value is NaN. */
-static void values_of(const struct panel *panel, const struct report_group *group,
-                      double value[2]) {
+static void set_drawn_values(const struct panel *panel, const struct report_group *group,
+                             double value[2]) {
     enum report_quantity quantity = panel->plot->quantity;
     value[0] = drawable(report_value(group, quantity));
     value[1] = quantity == REPORT_SUM_MAX ? drawable(group->quantity[REPORT_BOUND].max) : NAN;
 }
 
 /* Returns 100 times the mean score plus `deviations` standard deviations, which count as 0 for one run. */
-static double score_of(const struct report_group *group, double deviations) {
+static double shifted_score(const struct report_group *group, double deviations) {
     double sd = group->score[0].sd;
     return 100 * (group->score[0].mean + (isfinite(sd) ? deviations * sd : 0));
 }
@@ -82,8 +82,8 @@ static void find_scores(const struct panel *panel, struct axis *axis) {
         bool line = group->task == panel->task && group->selected &&
                     panel->report->family[group->family].reference;
         if (!line && !is_in(panel, group)) continue;
-        low = fmin(low, score_of(group, line ? 0 : -1));
-        high = fmax(high, score_of(group, line ? 0 : 1));
+        low = fmin(low, shifted_score(group, line ? 0 : -1));
+        high = fmax(high, shifted_score(group, line ? 0 : 1));
     }
     if (low > high) low = high = 0;
     double span = high > low ? high - low : 10; /* one score stands in the middle */
@@ -96,7 +96,7 @@ static struct axis find_axis(const struct panel *panel) {
     for (REPORT_EACH_GROUP(panel->report, group)) {
         if (!is_in(panel, group)) continue;
         double value[2];
-        values_of(panel, group, value);
+        set_drawn_values(panel, group, value);
         axis.infinite |= isinf(value[0]) != 0;
         for (int k = 0; k < 2; k++) {
             if (!isfinite(value[k]) || !(value[k] > 0)) continue;
@@ -118,7 +118,7 @@ static struct axis find_axis(const struct panel *panel) {
 }
 
 /* Returns the position of a value: infinite values at the edge, values below a logarithmic axis at the left. */
-static double place_of(const struct axis *axis, double value) {
+static double axis_position(const struct axis *axis, double value) {
     return isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
 }
 
@@ -200,14 +200,14 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
     for (REPORT_EACH_GROUP(panel->report, group)) {
         double value[2];
         if (!is_in(panel, group)) continue;
-        values_of(panel, group, value);
+        set_drawn_values(panel, group, value);
         bounded |= !isnan(value[1]);
-        report_drawing_row(drawing,
-                           (double[]){group->lambda_g, group->lambda_d, group->clip_sequence,
-                                      (double)group->runs, 100 * group->score[0].mean,
-                                      100 * group->score[0].sd, value[0], place_of(axis, value[0]),
-                                      isfinite(value[0]) ? 1 : 0, value[1]},
-                           10, report_say_point(group).text);
+        report_drawing_row(
+            drawing,
+            (double[]){group->lambda_g, group->lambda_d, group->clip_sequence, (double)group->runs,
+                       100 * group->score[0].mean, 100 * group->score[0].sd, value[0],
+                       axis_position(axis, value[0]), isfinite(value[0]) ? 1 : 0, value[1]},
+            10, report_say_point(group).text);
     }
     report_drawing_plot(
         drawing, block,
@@ -225,14 +225,14 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
 static bool has_finite(const struct panel *panel) {
     for (REPORT_EACH_GROUP(panel->report, group)) {
         double value[2];
-        values_of(panel, group, value);
+        set_drawn_values(panel, group, value);
         if (is_in(panel, group) && (isfinite(value[0]) || isfinite(value[1]))) return true;
     }
     return false;
 }
 
 static bool has_label(const struct panel *panel, const struct report_group *group) {
-    return is_in(panel, group) && isfinite(score_of(group, 0));
+    return is_in(panel, group) && isfinite(shifted_score(group, 0));
 }
 
 /* Writes the setting of each point beside the point if there is room. */
@@ -243,12 +243,12 @@ static void put_labels(const struct panel *panel, const struct axis *axis) {
     report_drawing_area(panel->drawing, size);
     for (REPORT_EACH_GROUP(panel->report, group)) {
         if (!has_label(panel, group)) continue;
-        values_of(panel, group, value);
-        const double place = place_of(axis, value[0]);
+        set_drawn_values(panel, group, value);
+        const double place = axis_position(axis, value[0]);
         panel->spot[count++] = (struct report_spot){
             .x = size[0] * (axis->log ? log(place / axis->from) / log(axis->to / axis->from)
                                       : (place - axis->from) / (axis->to - axis->from)),
-            .y = size[1] * (score_of(group, 0) - axis->bottom) / (axis->top - axis->bottom),
+            .y = size[1] * (shifted_score(group, 0) - axis->bottom) / (axis->top - axis->bottom),
             .width = LETTER * (double)report_text_width(report_say_point(group).text)};
     }
     report_place_labels(panel->spot, count, size);

@@ -185,7 +185,7 @@ static void take_word(const json_t *result, struct report_run *run) {
         nvdp_guess_bound(REPORT_GUESS_BASELINE, radius, 1, (size_t)numbers);
 }
 
-static json_int_t steps_of(const json_t *root) {
+static json_int_t step_count(const json_t *root) {
     return json_integer_value(json_object_get(json_object_get(root, "dp"), "steps"));
 }
 
@@ -211,7 +211,7 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
     if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
     /* An earlier version wrote the epsilon of the finished steps, not of the planned steps, to result.json. */
-    const bool planned = steps_of(run->file) > steps_of(root);
+    const bool planned = step_count(run->file) > step_count(root);
     NVDP_TRY(
         take(ctx, run->path, planned ? run->file : root, COUNT(in_training), in_training, run));
     if (json_is_true(json_object_get(json_object_get(root, "dp"), "insecure_seed")))

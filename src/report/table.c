@@ -266,7 +266,7 @@ void report_table_release(struct report_table *table) {
 }
 
 /* Returns the first line of a column's name. */
-static struct report_text head_of(const struct report_column *column) {
+static struct report_text head_line(const struct report_column *column) {
     return report_say("%.*s", (int)column->head, column->name);
 }
 
@@ -333,7 +333,7 @@ static void put_text_head(const struct report_table *table, FILE *to) {
     for (size_t k = 0; k < table->columns; k++) {
         const struct report_column *column = &table->column[k];
         units |= column->name[column->head] != '\0';
-        put_text_cell(table, k, head_of(column).text, false, &line);
+        put_text_cell(table, k, head_line(column).text, false, &line);
     }
     end_line(&line);
     for (size_t k = 0; units && k < table->columns; k++) {
@@ -585,7 +585,7 @@ static void put_html_part(const struct report_table *table, bool later, FILE *to
         const char *unit = column->name + column->head; /* the unit below the name */
         if (!in_part(table, k, later)) continue;
         fprintf(to, "<th scope=\"col\"%s>", column->number ? " class=\"number\"" : "");
-        nvdp__put_html(to, head_of(column).text);
+        nvdp__put_html(to, head_line(column).text);
         if (*unit != '\0') report_put(to, nvdp__put_html, "<br>", unit + 1, "");
         fputs("</th>", to);
     }

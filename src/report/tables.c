@@ -120,7 +120,7 @@ static size_t some_seeds(const struct column *column, const struct report_group 
 }
 
 /* Returns +1 if larger values are better, -1 if smaller values are better, 0 if values are not compared. */
-static int better_of(const struct column *column) {
+static int better_sign(const struct column *column) {
     if (column->kind == SCORE || column->kind == BEST) return 1;
     return column->kind == QUANTITY || column->kind == BEST_QUANTITY
                ? report_quantities[column->quantity].better
@@ -128,8 +128,8 @@ static int better_of(const struct column *column) {
 }
 
 /* Returns the value that is compared; NaN if there is none. */
-static double value_of(const struct column *column, const struct report_group *group) {
-    if (better_of(column) == 0) return NAN;
+static double compared_value(const struct column *column, const struct report_group *group) {
+    if (better_sign(column) == 0) return NAN;
     return column->kind == SCORE           ? group->score[0].mean
            : column->kind == BEST          ? group->best->score[0]
            : column->kind == BEST_QUANTITY ? group->best->quantity[column->quantity]
@@ -214,7 +214,7 @@ static void add_row(struct report_table *table, const struct report *report,
                      !family->reference && names_all(group) ? ", named 100 %" : "");
     for (size_t k = 0; k < choice->columns; k++) {
         const size_t some = some_seeds(choice->column[k], group);
-        report_table_cell(table, competes ? value_of(choice->column[k], group) : NAN, "%s%s",
+        report_table_cell(table, competes ? compared_value(choice->column[k], group) : NAN, "%s%s",
                           say(choice->column[k], group).text,
                           some > 0 ? report_say(" (%zu of %zu)", some, group->runs).text : "");
     }
@@ -222,14 +222,14 @@ static void add_row(struct report_table *table, const struct report *report,
 
 /* Formats a value with the printed digits, so that values are compared as printed. */
 static struct report_text compared(const struct column *column, double value) {
-    return better_of(column) > 0 ? report_say_score(value)
-                                 : say_value(report_quantities[column->quantity].kind, value);
+    return better_sign(column) > 0 ? report_say_score(value)
+                                   : say_value(report_quantities[column->quantity].kind, value);
 }
 
 /* Marks the best value of column k in the rows from `first` on if at least two rows compete. Values that print the same
  * are tied. */
 static void mark(struct report_table *table, size_t first, size_t k, const struct column *column) {
-    const int better = better_of(column);
+    const int better = better_sign(column);
     double value = NAN;
     size_t competing = 0;
     if (table->status != NVDP_OK || better == 0) return;
@@ -550,8 +550,8 @@ static void note_plain_attack(struct report_table *table, const struct report *r
 }
 
 /* Makes a table of methods and settings. */
-static struct report_table table_of(struct nvdp_context *ctx, const struct report *report,
-                                    unsigned in, const char *name, const char *title) {
+static struct report_table methods_table(struct nvdp_context *ctx, const struct report *report,
+                                         unsigned in, const char *name, const char *title) {
     struct report_table table = report_table_begin(ctx, name, title, 1, REPORT_COLUMNS("method"));
     const struct choice choice = choose(report, in);
     for (size_t k = 0; k < choice.columns; k++) {
@@ -716,9 +716,9 @@ nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *re
     for (int k = 0; k < REPORT_TABLES; k++) {
         const bool of_runs = k < REPORT_TABLES - REPORT_ANALYSIS_TABLES;
         if (of_runs && report->runs == 0) continue;
-        made.table[k] = makers[k].make != NULL
-                            ? makers[k].make(ctx, report)
-                            : table_of(ctx, report, makers[k].in, makers[k].name, makers[k].title);
+        made.table[k] = makers[k].make != NULL ? makers[k].make(ctx, report)
+                                               : methods_table(ctx, report, makers[k].in,
+                                                               makers[k].name, makers[k].title);
         NVDP_TRY(made.table[k].status);
     }
     return NVDP__HAND_OVER(out, made);

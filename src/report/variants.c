@@ -157,7 +157,7 @@ static const char *const no_difference[] = {"task",
                                             "certified-guess"}; /* C replaces these options */
 
 /* Returns the default of a training option as text. */
-static const char *default_of(const struct nvdp_config *options, const char *name) {
+static const char *default_text(const struct nvdp_config *options, const char *name) {
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
         const struct nvdp_option *option = nvdp_config_option(options, i);
         if (strcmp(option->name, name) == 0 && option->default_value != NULL)
@@ -172,7 +172,7 @@ static const char *default_of(const struct nvdp_config *options, const char *nam
 static void silence_usual(const struct nvdp_config *options, json_t *variant) {
     static const char *const budget[] = {"target-epsilon", "dp-noise"};
     const char *encoder = json_string_value(json_object_get(variant, "encoder"));
-    if (encoder != NULL && strcmp(encoder, default_of(options, "encoder")) == 0)
+    if (encoder != NULL && strcmp(encoder, default_text(options, "encoder")) == 0)
         json_object_set_new(variant, "encoder", json_string(""));
     if (json_number_value(json_object_get(variant, "target-epsilon")) > 0)
         json_object_set_new(variant, "dp-noise", json_string(""));

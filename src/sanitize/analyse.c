@@ -102,7 +102,7 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
 /* ---- deniability ---- */
 
 /* Summarizes n values, after sorting them. */
-static struct nvdp_summary summary_of(size_t n, double *value) {
+static struct nvdp_summary summarize_values(size_t n, double *value) {
     static const double share[5] = {.05, .25, .5, .75, .95};
     double quantile[5] = {0}, sum = 0;
     qsort(value, n, sizeof *value, nvdp__by_double);
@@ -133,15 +133,15 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
     size_t came_out = 0;
     for (size_t y = 0; y < count; y++)
         if (sources[y] > 0) sources[came_out++] = sources[y];
-    made.n_w = summary_of(made.tokens, same);
-    made.s_w = summary_of(made.tokens, distinct);
-    made.s_star = summary_of(came_out, sources);
+    made.n_w = summarize_values(made.tokens, same);
+    made.s_w = summarize_values(made.tokens, distinct);
+    made.s_star = summarize_values(came_out, sources);
     for (size_t i = 0; i < made.tokens; i++) {
         same[i] = fabs(log(same[i])); /* fabs() turns -0 into 0 */
         distinct[i] = log(distinct[i]);
     }
-    made.h_0 = summary_of(made.tokens, distinct);
-    made.h_inf = summary_of(made.tokens, same);
+    made.h_0 = summarize_values(made.tokens, distinct);
+    made.h_inf = summarize_values(made.tokens, same);
     return NVDP__GIVE(out, &made);
 }
 

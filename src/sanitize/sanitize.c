@@ -202,8 +202,8 @@ enum { PRIVATIZED, EMPTIED, KEPT };
 
 /* Returns true for a column that repeats a text, such as MNLI's sentence1_parse: its name begins with the name of
  * the text's column. */
-static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field name,
-                       const char *text) {
+static bool is_derived_column(const struct nvdp__layout *layout, struct nvdp__field name,
+                              const char *text) {
     const size_t size = text == NULL ? 0 : strlen(text);
     if ((layout->label != NULL && nvdp__field_is(name, layout->label)) ||
         (layout->id != NULL && nvdp__field_is(name, layout->id)))
@@ -213,14 +213,15 @@ static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field nam
 }
 
 /* Returns the use of a column according to its name. *which is the index of the text. */
-static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, size_t *which) {
+static int column_use(const struct nvdp__layout *layout, struct nvdp__field name, size_t *which) {
     const char *const texts[2] = {layout->text, layout->pair};
     for (size_t i = 0; i < 2; i++) {
         *which = i;
         if (texts[i] != NULL && nvdp__field_is(name, texts[i])) return PRIVATIZED;
     }
-    return is_made_of(layout, name, texts[0]) || is_made_of(layout, name, texts[1]) ? EMPTIED
-                                                                                    : KEPT;
+    return is_derived_column(layout, name, texts[0]) || is_derived_column(layout, name, texts[1])
+               ? EMPTIED
+               : KEPT;
 }
 
 /* Reports a column, once. A name that is not UTF-8 is reported with escapes, as in messages, but without quotes. */
@@ -273,7 +274,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
     part->names[EMPTIED] = json_object_get(columns, "emptied");
     part->names[KEPT] = json_object_get(columns, "kept");
     for (size_t i = 0; i < part->columns; i++) {
-        const int use = use_of(layout, tsv->field[i], &which);
+        const int use = column_use(layout, tsv->field[i], &which);
         part->made[i] = use == EMPTIED;
         NVDP_TRY(report_column(work, part, use, tsv->field[i]));
     }
@@ -367,7 +368,7 @@ static nvdp_status put_object(struct sanitize *work, struct part *part, struct n
         size_t which;
         NVDP_TRY(take_value(work, &at, end, &key)); /* the key may have escapes */
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
-        const int use = use_of(&work->layout, name, &which);
+        const int use = column_use(&work->layout, name, &which);
         NVDP_TRY(report_column(work, part, use, name));
         for (at++; nvdp__is_one_of(*at, " \t\r\n");) /* after the colon */
             at++;

@@ -86,7 +86,7 @@ nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanit
     return NVDP_OK;
 }
 
-static const struct nvdp__token_row *row_of(const struct nvdp__sanitized *done) {
+static const struct nvdp__token_row *mechanism_row(const struct nvdp__sanitized *done) {
     return nvdp__dchi_row(done->info.mechanism);
 }
 
@@ -95,7 +95,7 @@ static bool partial(const struct nvdp__sanitized *done) {
 }
 
 double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
-    if (!row_of(done)->uses_eta) return 0;
+    if (!mechanism_row(done)->uses_eta) return 0;
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
@@ -113,7 +113,7 @@ double nvdp__sanitized_row_epsilon(const struct nvdp__sanitized *done) {
  * uniform draw: no log ratio exceeds eta D. The probability that laplace-nearest outputs y has no lower bound.
  * santext-plus outputs some words only for themselves. An omitted word is visible in the length of the output. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
-    const double share = row_of(done)->unknown;
+    const double share = mechanism_row(done)->unknown;
     return done->info.drops || isinf(share) ? INFINITY : share * nvdp__sanitized_epsilon(done);
 }
 
@@ -122,7 +122,7 @@ double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp_geometry *geometry = &done->geometry;
-    const struct nvdp__token_row *row = row_of(done);
+    const struct nvdp__token_row *row = mechanism_row(done);
     const bool plus = row->uses_p, vectors = row->gives_vectors;
     /* Identifies V_S without revealing its words, so that a reader of the folder can measure under the same V_S. */
     json_t *sensitive =
@@ -210,7 +210,7 @@ static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitiz
 
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
-    const struct nvdp__token_row *row = row_of(done);
+    const struct nvdp__token_row *row = mechanism_row(done);
     const double worst = info->eta * done->geometry.diameter_bound, longest = of_row(done, worst);
     const char *which = partial(done) ? "sensitive " : "";
     if (!row->uses_eta) {
@@ -239,7 +239,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
-    const struct nvdp__token_row *row = row_of(done);
+    const struct nvdp__token_row *row = mechanism_row(done);
     nvdp__append(writer,
                  "Contents: %llu text%s, privatized token by token by mechanism %s over the %zu %s "
                  "of %s, whose vectors have %zu dimensions.",
@@ -257,7 +257,7 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__sani
 
 /* States the log ratios between a word without a vector and another word. */
 static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    const struct nvdp__token_row *row = row_of(done);
+    const struct nvdp__token_row *row = mechanism_row(done);
     const double bound = nvdp__sanitized_oov_epsilon(done);
     if (!row->uses_eta && !done->info.drops) return;
     nvdp__append(writer, "A word without %s ", done->info.pieces ? "WordPieces" : "a vector");
@@ -279,7 +279,7 @@ static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanit
 
 static void append_measured(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
-    if (!row_of(done)->uses_eta) return;
+    if (!mechanism_row(done)->uses_eta) return;
     nvdp__append(writer,
                  "Distances: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
                  "(medians of %zu tokens), at most %s.",
@@ -293,8 +293,8 @@ static void append_measured(struct nvdp__writer *writer, const struct nvdp__sani
                      "Measured on %zu tokens of these texts: a draw gives the token itself%s with "
                      "probability N_w = %.3g, and %zu draws give S_w = %.3g different tokens.\n",
                      done->sampled,
-                     row_of(done)->gives_vectors ? ", by its nearest neighbour," : "", done->same,
-                     done->draws, done->distinct);
+                     mechanism_row(done)->gives_vectors ? ", by its nearest neighbour," : "",
+                     done->same, done->draws, done->distinct);
 }
 
 /* Lists the columns of all files that are unchanged in the output. */

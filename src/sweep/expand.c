@@ -39,7 +39,7 @@ static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_
 static const char *const keys_of_entry[] = {"name", "method", NULL};
 static const char *const no_keys[] = {NULL};
 
-static bool is_one_of(const char *key, const char *const *keys) {
+static bool is_listed(const char *key, const char *const *keys) {
     for (; *keys != NULL; keys++)
         if (strcmp(key, *keys) == 0) return true;
     return false;
@@ -63,7 +63,7 @@ static bool option_name(const char *given, char name[NAME_SIZE]) {
 static const struct nvdp_option *grid_option(const struct nvdp_config *known, const char *name) {
     static const char *const reserved[] = {"out", "task", "method", NULL};
     char other[NAME_SIZE];
-    for (size_t i = 0; i < nvdp_config_count(known) && !is_one_of(name, reserved); i++) {
+    for (size_t i = 0; i < nvdp_config_count(known) && !is_listed(name, reserved); i++) {
         const struct nvdp_option *option = nvdp_config_option(known, i);
         if (option_name(option->name, other) && strcmp(name, other) == 0)
             return (option->traits & NVDP_TRAIT_UNSAVED) == 0 ? option : NULL;
@@ -163,7 +163,7 @@ static nvdp_status put_layer(const struct part *part, const char *where, const j
     json_t *value;
     nvdp__autoptr(json_decref) json_t *layer = json_object();
     json_object_foreach((json_t *)object, key, value) {
-        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(part, where, key, value, layer));
+        if (!is_listed(key, skip)) NVDP_TRY(layer_add(part, where, key, value, layer));
     }
     NVDP_TRY(settle_lambda(part->ctx, where, layer, options));
     if (json_object_update(options, layer) != 0)
@@ -220,8 +220,8 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
 
 /* Computes a digest of the options that differ from their defaults. So an option that a later version adds changes no
  * name. */
-static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
-                             char hex[NVDP__DIGEST_HEX]) {
+static nvdp_status options_digest(const struct part *part, const struct nvdp_config *config,
+                                  char hex[NVDP__DIGEST_HEX]) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *usual = NULL;
     char *given_text = NULL, *usual_text = NULL;
     NVDP_TRY(nvdp_config_create(part->ctx, "train", &usual));
@@ -276,7 +276,7 @@ static void drop_private(const struct nvdp_config *known, json_t *options) {
 /* --- one run --- */
 
 /* Returns the path for the task, or the path for all tasks. */
-static json_t *path_of(const json_t *root, const char *key, const char *task) {
+static json_t *task_path(const json_t *root, const char *key, const char *task) {
     json_t *paths = json_object_get(root, key);
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
 }
@@ -379,7 +379,7 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
 /* Sets the options of a run: "lambda" first, so that lambda_g and lambda_d override it. */
 static nvdp_status resolve(const struct part *part, const json_t *chosen, struct sweep_run *run) {
     static const char *const paths[] = {"from_base", "model", "data"};
-    json_t *data = path_of(part->root, "data", part->task), *value;
+    json_t *data = task_path(part->root, "data", part->task), *value;
     nvdp__autoptr(json_decref) json_t *given =
         json_pack("{s:s, s:s}", "task", part->task, "method", sweep_grid_method(part->method));
     const char *name;
@@ -405,7 +405,7 @@ static nvdp_status describe(const struct part *part, const json_t *chosen, struc
     const char *name;
     json_t *list;
     run->private_ = part->private_;
-    run->attack = json_string_value(path_of(part->root, "attack", part->task));
+    run->attack = json_string_value(task_path(part->root, "attack", part->task));
     run->label = nvdp__strdup(part->ctx, sweep_grid_label(part->method));
     run->task = nvdp__strdup(part->ctx, part->task);
     run->varied = json_object();
@@ -418,7 +418,7 @@ static nvdp_status describe(const struct part *part, const json_t *chosen, struc
                       strcmp(name, "seed") != 0;
         if (listed) json_object_set(run->varied, name, json_object_get(chosen, name));
     }
-    NVDP_TRY(digest_of(part, run->config, hex));
+    NVDP_TRY(options_digest(part, run->config, hex));
     readable(run, said);
     run->name = nvdp__format(part->ctx, "%s-%s%s-s%s-%.*s", run->task,
                              nvdp_config_get(run->config, "method"), said,

@@ -17,7 +17,7 @@
 
 enum { WHERE_SIZE = 512 };
 
-static bool is_list_of(const json_t *list, bool objects) {
+static bool is_string_list(const json_t *list, bool objects) {
     size_t i;
     const json_t *item;
     json_array_foreach(list, i, item) {
@@ -197,11 +197,11 @@ static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct
     const char *keep = NULL;
     size_t kept = 0;
     enum nvdp_task_id id;
-    if (!is_list_of(tasks, false))
+    if (!is_string_list(tasks, false))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'tasks': expected a list of task names, such as [\"rte\"]",
                           path);
-    if (!is_list_of(methods, true))
+    if (!is_string_list(methods, true))
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "%s: key 'methods': expected a list of method names, or of objects such "

@@ -86,7 +86,7 @@ static bool is_alive(const json_t *record) {
            state != 'X';
 }
 
-static struct nvdp__path path_of(const char *directory, const char *name, uint64_t number) {
+static struct nvdp__path claim_path(const char *directory, const char *name, uint64_t number) {
     return nvdp__path_format("%s/claims/%s.%" PRIu64, directory, name, number);
 }
 
@@ -123,13 +123,13 @@ nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, co
                              const struct sweep_process *self, struct sweep_lease *lease,
                              enum sweep_lease_state *state) {
     /* Numbers have no gaps, so the last lease is the one without a successor. */
-    while (nvdp__exists(path_of(directory, name, lease->number + 1).text)) {
+    while (nvdp__exists(claim_path(directory, name, lease->number + 1).text)) {
         lease->number++;
         lease->watched = 0;
     }
     *state = SWEEP_LEASE_FREE;
     if (lease->number == 0) return NVDP_OK;
-    const struct nvdp__path path = path_of(directory, name, lease->number);
+    const struct nvdp__path path = claim_path(directory, name, lease->number);
     nvdp__autoptr(json_decref) json_t *record = NULL;
     /* An unreadable record states no process, so the record's age decides. */
     if (nvdp__json_read(ctx, path.text, &record) == NVDP_ERR_MEMORY) return NVDP_ERR_MEMORY;
@@ -178,7 +178,7 @@ nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, co
     nvdp__auto(nvdp__close_owned) int fd = -1;
     struct stat info;
     nvdp__autoptr(json_decref) json_t *record = record_json(self, timeout);
-    const struct nvdp__path path = path_of(directory, name, lease->number + 1);
+    const struct nvdp__path path = claim_path(directory, name, lease->number + 1);
     *won = false;
     NVDP_TRY(nvdp__create_temporary(ctx, path.text, &beside, NULL));
     NVDP_TRY(write_beside(ctx, beside, record, &fd));
@@ -201,7 +201,7 @@ nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, co
 
 bool sweep_lease_renew(const char *directory, const char *name, const struct sweep_lease *lease) {
     (void)futimens(lease->fd, NULL); /* a failed renewal is repeated later */
-    return !nvdp__exists(path_of(directory, name, lease->number + 1).text);
+    return !nvdp__exists(claim_path(directory, name, lease->number + 1).text);
 }
 
 nvdp_status sweep_lease_release(struct nvdp_context *ctx, const char *directory, const char *name,
@@ -210,7 +210,7 @@ nvdp_status sweep_lease_release(struct nvdp_context *ctx, const char *directory,
     nvdp__autoptr(json_decref) json_t *record = record_json(self, SWEEP_LEASE_TIMEOUT);
     json_object_set_new(record, "outcome", json_string(outcome));
     const nvdp_status status =
-        nvdp__json_write(ctx, path_of(directory, name, lease->number).text, record);
+        nvdp__json_write(ctx, claim_path(directory, name, lease->number).text, record);
     sweep_lease_forget(lease);
     return status;
 }
