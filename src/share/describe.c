@@ -665,12 +665,12 @@ static const json_t *value_at(const json_t *object, const char *path) {
     return path[length] == '\0' || value == NULL ? value : value_at(value, path + length + 1);
 }
 
-static size_t lines_of(const json_t *value) {
+static size_t line_count(const json_t *value) {
     const char *key;
     json_t *member;
     size_t lines = is_table(value) ? json_array_size(value) : 0;
     json_object_foreach((json_t *)value, key, member) {
-        lines += 1 + lines_of(member);
+        lines += 1 + line_count(member);
     }
     return lines;
 }
@@ -678,7 +678,7 @@ static size_t lines_of(const json_t *value) {
 /* Prints only the first facts, with their paths, if the whole object needs many lines. */
 static void print_brief(const json_t *object, FILE *to) {
     enum { FEW = 25 };
-    if (lines_of(object) <= FEW) {
+    if (line_count(object) <= FEW) {
         print_object(object, STEP, to);
         return;
     }
@@ -710,7 +710,7 @@ static void print_brief(const json_t *object, FILE *to) {
         fputc('\n', to);
         if (is_table(value)) print_table(value, 2 * STEP, to);
     }
-    nvdp__fprintf(to, "%*s(%zu lines with --all)\n", STEP, "", lines_of(object));
+    nvdp__fprintf(to, "%*s(%zu lines with --all)\n", STEP, "", line_count(object));
 }
 
 /* --- nvdp_describe --- */

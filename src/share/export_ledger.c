@@ -39,7 +39,7 @@ struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *expor
 }
 
 /* Returns the numbers of the record that are not names.  Sets `each` if the promise is for each row of a text. */
-static struct nvdp__ledger_names numbers_of(const struct nvdp__export *export) {
+static struct nvdp__ledger_names record_numbers(const struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__release_facts *facts = &export->facts;
     return (struct nvdp__ledger_names){.person_epsilon = options->person_epsilon,
@@ -95,7 +95,7 @@ static nvdp_status set_names(struct nvdp__export *export, struct nvdp__ledger *l
         sodium_is_zero(export->count.receiver, sizeof export->count.receiver))
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "{receiver}: expected a name, found an empty one");
-    struct nvdp__ledger_names names = numbers_of(export);
+    struct nvdp__ledger_names names = record_numbers(export);
     names.person = (const nvdp__text_hash *)export->count.person;
     names.look = (const nvdp__text_hash *)export->count.look;
     names.receiver = options->receiver != NULL ? export->count.receiver : NULL;
@@ -205,7 +205,7 @@ static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp
 nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__ledger_release release = nvdp__export_record(export);
-    const struct nvdp__ledger_names numbers = numbers_of(export);
+    const struct nvdp__ledger_names numbers = record_numbers(export);
     const struct nvdp__ledger_record row = {.release = &release,
                                             .word_mu = numbers.word_mu,
                                             .distance = numbers.distance,

@@ -344,8 +344,8 @@ static bool keeps_promise(const struct nvdp__account *account, uint64_t samples,
 
 /* Returns the filter of a text's or a person's budget.  There is no filter if the budget was set after the first
  * release or was raised, or if a release does not fit the filter. */
-static struct nvdp__filter filter_of(const struct nvdp__ledger *ledger,
-                                     const struct nvdp__ledger_record *next, bool person) {
+static struct nvdp__filter budget_filter(const struct nvdp__ledger *ledger,
+                                         const struct nvdp__ledger_record *next, bool person) {
     static const struct nvdp__filter none = {0};
     const struct nvdp__ledger_release *first = ledger->first != NULL ? ledger->first
                                                : next != NULL        ? next->release
@@ -373,8 +373,8 @@ struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger,
                                   .count = ledger->count,
                                   .next = next,
                                   .delta = NVDP__LEDGER_DELTA,
-                                  .filter = filter_of(ledger, next, false),
-                                  .person_filter = filter_of(ledger, next, true)};
+                                  .filter = budget_filter(ledger, next, false),
+                                  .person_filter = budget_filter(ledger, next, true)};
 }
 
 static nvdp_status refuse_persons(const struct nvdp__ledger *ledger, double budget,

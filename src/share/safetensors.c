@@ -23,7 +23,7 @@ struct tensors {
     unsigned char *buffer;       /* [BUFFER] stored values */
 };
 
-static struct nvdp__safetensors *file_of(const struct nvdp__release *release) {
+static struct nvdp__safetensors *tensors_file(const struct nvdp__release *release) {
     return ((struct tensors *)release->of)->file;
 }
 
@@ -113,7 +113,7 @@ static nvdp_status find_tensor(struct nvdp__release *release, const char *name,
                                enum nvdp__h5_type type, size_t count,
                                const struct nvdp__tensor_info **out) {
     const enum nvdp__dtype dtype = dtypes[type];
-    const struct nvdp__tensor_info *found = nvdp__safetensors_find(file_of(release), name);
+    const struct nvdp__tensor_info *found = nvdp__safetensors_find(tensors_file(release), name);
     if (found == NULL || found->dtype != dtype || found->count != count)
         return NVDP__BAD_FILE(release, "tensor '%s': expected %zu values of type %s, found %zu%s%s",
                               name, count, nvdp__dtype_name(dtype),
@@ -143,7 +143,7 @@ static void grid_values(const struct nvdp__tensor_info *tensor, size_t first, si
 
 static nvdp_status read_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
                              void *log_pi) {
-    const struct nvdp__safetensors *file = file_of(release);
+    const struct nvdp__safetensors *file = tensors_file(release);
     const size_t dim = release->shape.dim;
     if (z != NULL) grid_values(nvdp__safetensors_find(file, "z"), first * dim, n * dim, z);
     if (log_pi != NULL) grid_values(nvdp__safetensors_find(file, "log_pi"), first, n, log_pi);

@@ -49,7 +49,7 @@ static void spend_counted(struct nvdp__sum *of, const struct nvdp__ledger_record
  * mechanisms compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the
  * smallest epsilon counts.  Nothing is proven if the samplers of the weights add more than a negligible part to
  * delta. */
-static double epsilon_of(const struct nvdp__spending *spending, double delta) {
+static double total_epsilon(const struct nvdp__spending *spending, double delta) {
     double smallest = isfinite(spending->mu_square)
                           ? nvdp_gdp_epsilon(sqrt(spending->mu_square), delta)
                           : INFINITY;
@@ -66,15 +66,15 @@ struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record,
     struct nvdp__spending sum = {0};
     spend(&sum, record, rows);
     return (struct nvdp__spent){.samples = sum.samples,
-                                .epsilon = epsilon_of(&sum, delta),
+                                .epsilon = total_epsilon(&sum, delta),
                                 .word_mu = sqrt(sum.word_square)};
 }
 
 /* Returns the epsilon that is compared with a budget.  If the budget has a filter, this is the epsilon at the order of
  * the filter, which was fixed before. */
-static double filtered_of(const struct nvdp__spending *spending, const struct nvdp__filter *filter,
-                          double delta) {
-    if (filter->budget == 0) return epsilon_of(spending, delta);
+static double filtered_epsilon(const struct nvdp__spending *spending,
+                               const struct nvdp__filter *filter, double delta) {
+    if (filter->budget == 0) return total_epsilon(spending, delta);
     const int k = filter->order;
     const double epsilon = k < 0 ? nvdp_gdp_epsilon(sqrt(spending->mu_square), NVDP__LEDGER_DELTA)
                            : isfinite(spending->divergence[k])
@@ -150,7 +150,7 @@ static bool counts(const struct nvdp__records *records, const struct nvdp__ledge
            memcmp(records->receiver, record->receiver, NVDP__LEDGER_HASH) == 0;
 }
 
-static size_t all_of(const struct nvdp__records *records) {
+static size_t record_count(const struct nvdp__records *records) {
     return records->count + (records->next != NULL);
 }
 
@@ -159,14 +159,14 @@ static const struct nvdp__ledger_record *record_at(const struct nvdp__records *r
 }
 
 /* Returns the person of text i, or NULL. */
-static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
+static const unsigned char *text_person(const struct nvdp__ledger_record *record, size_t i) {
     return record->person != NULL && !sodium_is_zero(record->person[i], NVDP__LEDGER_HASH)
                ? record->person[i]
                : NULL;
 }
 
 bool nvdp__name_persons(const struct nvdp__records *records) {
-    for (size_t r = 0; r < all_of(records); r++)
+    for (size_t r = 0; r < record_count(records); r++)
         if (record_at(records, r)->person != NULL) return true;
     return false;
 }
@@ -265,8 +265,8 @@ static nvdp_status collect_given(const struct nvdp__ledger_record *record,
                                  const struct block *block, const struct list *pairs,
                                  struct list *given) {
     for (size_t i = 0; i < record->release->texts; i++)
-        if (person_of(record, i) != NULL && concerns(block, pairs, record->text[i]))
-            NVDP_TRY(put(given, record->text[i], person_of(record, i)));
+        if (text_person(record, i) != NULL && concerns(block, pairs, record->text[i]))
+            NVDP_TRY(put(given, record->text[i], text_person(record, i)));
     keep_distinct(given);
     return NVDP_OK;
 }
@@ -277,7 +277,7 @@ nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
     nvdp__auto(release_list) struct list persons = {.ctx = ctx};
     *units = record->release->texts;
     for (size_t i = 0; record->by_person && i < record->release->texts; i++) {
-        const unsigned char *person = person_of(record, i);
+        const unsigned char *person = text_person(record, i);
         if (person == NULL) continue;
         NVDP_TRY(put(&persons, person, person));
         --*units;
@@ -298,7 +298,7 @@ static nvdp_status add(struct nvdp_context *ctx, const struct block *block,
     if (record->by_person) NVDP_TRY(collect_given(record, block, NULL, &given));
     for (size_t i = 0; i < record->release->texts; i++) {
         struct nvdp__sum *of = find_sum(block, record->text[i]);
-        const bool named = person_of(record, i) != NULL;
+        const bool named = text_person(record, i) != NULL;
         if (of == NULL) continue;
         found = true;
         of->named = of->named || named;
@@ -339,8 +339,8 @@ static void find_largest(const struct nvdp__sum *sum, size_t count, double delta
         const struct nvdp__spending *spending = &sum[i].spending;
         if (i == 0 || nvdp__compare(&sum[i - 1], &sum[i],
                                     NVDP__KEYS(NVDP__UP_MEMORY(struct nvdp__sum, spending))) != 0) {
-            epsilon = epsilon_of(spending, delta);
-            filtered = filtered_of(spending, filter, delta);
+            epsilon = total_epsilon(spending, delta);
+            filtered = filtered_epsilon(spending, filter, delta);
         }
         worst->persons_over += budget > 0 && filtered > budget;
         worst->unnamed += !sum[i].named;
@@ -399,7 +399,7 @@ nvdp_status nvdp__account_sum(const struct nvdp__records *records,
     size_t files = 0;
     account->spent.proven = records->filter.budget;
     account->spent.person_proven = records->person_filter.budget;
-    NVDP_TRY(NVDP__NEW(records->ctx, any, all_of(records)));
+    NVDP_TRY(NVDP__NEW(records->ctx, any, record_count(records)));
     for (size_t b = 0; b < blocks; b++) {
         NVDP_TRY(take_texts(of, b, blocks, &texts));
         NVDP_TRY(fill_block(records->ctx, &texts, 0, texts.count, &block));
@@ -430,7 +430,7 @@ static nvdp_status collect_persons(const struct nvdp__records *records, const st
     for (size_t r = 0; r < records->count; r++) {
         const struct nvdp__ledger_record *record = &records->record[r];
         for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
-            const unsigned char *person = person_of(record, i), *text = record->text[i];
+            const unsigned char *person = text_person(record, i), *text = record->text[i];
             if (person == NULL || !has_text(own, text) || has_pair(own, text, person)) continue;
             NVDP_TRY(put(persons, person, person));
             if (!has_pair(own, text, text)) NVDP_TRY(put(&renamed, text, text));
@@ -447,10 +447,10 @@ static nvdp_status collect_pairs(const struct nvdp__records *records, const stru
                                  const struct list *persons, struct list *pairs) {
     for (size_t k = 0; k < own->count; k++)
         NVDP_TRY(put(pairs, own->pair[k].text, own->pair[k].person));
-    for (size_t r = 0; r < all_of(records); r++) {
+    for (size_t r = 0; r < record_count(records); r++) {
         const struct nvdp__ledger_record *record = record_at(records, r);
         for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
-            const unsigned char *person = person_of(record, i);
+            const unsigned char *person = text_person(record, i);
             if (person != NULL && has_text(persons, person))
                 NVDP_TRY(put(pairs, record->text[i], person));
         }
@@ -493,7 +493,7 @@ static nvdp_status add_to_persons(const struct nvdp__ledger_record *record,
         for (size_t k = find_text(pairs, record->text[i]);
              k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
             struct nvdp__sum *of = find_sum(block, pairs->pair[k].person);
-            if (of != NULL && (!record->by_person || person_of(record, i) == NULL)) of->rows++;
+            if (of != NULL && (!record->by_person || text_person(record, i) == NULL)) of->rows++;
         }
     for (size_t k = 0; k < block->count; k++)
         spend_counted(&block->sum[k], record);
@@ -510,7 +510,7 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     NVDP_TRY(nvdp__reserve(records->ctx, &own.pair, &own.capacity, (size_t)of->release->texts,
                            sizeof *own.pair));
     for (size_t i = 0; i < of->release->texts; i++) {
-        const unsigned char *person = person_of(of, i);
+        const unsigned char *person = text_person(of, i);
         NVDP_TRY(put(&own, of->text[i], person != NULL ? person : of->text[i]));
     }
     keep_distinct(&own);
@@ -524,7 +524,7 @@ static nvdp_status add_persons(const struct nvdp__records *records,
             struct nvdp__sum *to = find_sum(&block, pairs.pair[k].person);
             if (to != NULL) to->texts++;
         }
-        for (size_t r = 0; r < all_of(records); r++)
+        for (size_t r = 0; r < record_count(records); r++)
             if (counts(records, record_at(records, r)))
                 NVDP_TRY(add_to_persons(record_at(records, r), &pairs, &block));
         NVDP__SORT(block.sum, block.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
@@ -549,7 +549,7 @@ nvdp_status nvdp__spent_of_names(const struct nvdp__records *records,
     nvdp__auto(release_list) struct list receivers = {.ctx = records->ctx};
     if (of->person != NULL) NVDP_TRY(add_persons(records, of, budget, spent));
     /* the largest sums of a single receiver */
-    for (size_t r = 0; r < all_of(records); r++) {
+    for (size_t r = 0; r < record_count(records); r++) {
         const unsigned char *receiver = record_at(records, r)->receiver;
         if (receiver != NULL) NVDP_TRY(put(&receivers, receiver, receiver));
     }

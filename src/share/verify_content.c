@@ -359,7 +359,7 @@ bool nvdp__row_is_fault(const struct nvdp__row_law *law, const float *row, bool 
 
 /* Sets the distribution of a row from the limits that the file states.  With weights, rows of prior and padding have
  * variance 1. */
-static struct nvdp__row_law law_of(const struct nvdp__verify *v) {
+static struct nvdp__row_law row_law(const struct nvdp__verify *v) {
     const struct nvdp_limits *limits = &v->facts.limits;
     const bool others = nvdp__method_row(v->info.method)->block;
     struct nvdp__row_law law = {.dim = v->held->shape.dim,
@@ -458,7 +458,7 @@ static nvdp_status find_equal(struct nvdp__verify *v, const struct nvdp__row_law
 
 nvdp_status nvdp__verify_rows(struct nvdp__verify *v) {
     static const char what[] = "every row has noise of its own, of the stated size";
-    const struct nvdp__row_law law = law_of(v);
+    const struct nvdp__row_law law = row_law(v);
     const struct nvdp__row_keys *rows = &v->rows;
     bool equal = false;
     size_t pair[2] = {0};
