@@ -205,8 +205,8 @@ struct nvdp__bpe_symbol {
     int32_t before, behind;
 };
 /* Splits the bytes of a word into symbols; returns the number of symbols. */
-static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t size,
-                         struct nvdp__bpe_symbol *symbol) {
+static size_t split_symbols(const struct nvdp__bpe *bpe, const char *word, size_t size,
+                            struct nvdp__bpe_symbol *symbol) {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t count = 0;
     for (size_t at = 0; at < size;) {
@@ -288,7 +288,7 @@ static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_
                                sizeof *work->heap));
         NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
                                encoder->count + max_symbols, sizeof *encoder->ids));
-        merge(bpe, work, symbols_of(bpe, text + at, word, work->symbol));
+        merge(bpe, work, split_symbols(bpe, text + at, word, work->symbol));
         for (int32_t s = 0; s != NO_SYMBOL; s = work->symbol[s].behind)
             encoder->ids[encoder->count++] = work->symbol[s].id;
     }

@@ -24,7 +24,7 @@ static bool is_blank(char byte) {
 }
 
 /* Splits a line at tabs; a line without tabs is split at runs of spaces. A line without text has no columns. */
-static struct columns columns_of(const struct nvdp__tsv *tsv) {
+static struct columns split_columns(const struct nvdp__tsv *tsv) {
     struct nvdp__field first = tsv->field[0], last = tsv->field[tsv->fields - 1];
     struct columns columns = {0};
     for (const char *at = first.text, *end = last.text + last.size;;) {
@@ -60,7 +60,7 @@ static bool split_tag(struct nvdp__conll_word *word) {
 }
 
 /* Returns the line of the first tag with one of these letters; 0 if there is none. */
-static size_t first_of(const struct nvdp__tag_scheme *scheme, const char *of) {
+static size_t first_line(const struct nvdp__tag_scheme *scheme, const char *of) {
     size_t line = 0;
     for (; *of != '\0'; of++) {
         const size_t at = scheme->first[(unsigned char)*of];
@@ -98,9 +98,9 @@ static void log_scheme(struct nvdp_context *ctx, const char *path,
                        const struct nvdp__tag_scheme *scheme) {
     char text[512] = "";
     struct nvdp__writer say = {text, sizeof text, 0};
-    const char *name = first_of(scheme, "ESM") > 0  ? "IOBES"
-                       : first_of(scheme, "LU") > 0 ? "BILOU"
-                                                    : NULL;
+    const char *name = first_line(scheme, "ESM") > 0  ? "IOBES"
+                       : first_line(scheme, "LU") > 0 ? "BILOU"
+                                                      : NULL;
     if (name != NULL) {
         nvdp__append(&say, "; the tags are %s, and are read as BIO", name);
         if (scheme->inner_starts > 0)
@@ -173,7 +173,7 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
     tsv.blank_rows = true;
     while (nvdp__tsv_more(&tsv)) {
         NVDP_TRY(nvdp__tsv_next(&tsv));
-        struct columns columns = columns_of(&tsv);
+        struct columns columns = split_columns(&tsv);
         bool document = columns.count > 0 && nvdp__field_is(columns.first, "-DOCSTART-");
         if (columns.count == 0 || document) NVDP_TRY(end_sentence(&reading));
         if (document) reading.document = documents++;
@@ -184,7 +184,7 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words, one a line, found none", path);
     conll.tagged = reading.columns > 1;
     const struct nvdp__tag_scheme *scheme = &conll.scheme;
-    const size_t iobes = first_of(scheme, "ESM"), bilou = first_of(scheme, "LU");
+    const size_t iobes = first_line(scheme, "ESM"), bilou = first_line(scheme, "LU");
     if (iobes > 0 && bilou > 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected tags of one scheme, found IOBES (E-, S- or M-) on line %zu "
@@ -215,7 +215,7 @@ static bool is_tagged(struct nvdp_context *ctx, const char *path, struct nvdp__f
     struct columns columns = {0};
     nvdp__tsv_open(ctx, path, line.text, line.size, &tsv);
     tsv.blank_rows = true;
-    if (nvdp__tsv_next(&tsv) == NVDP_OK) columns = columns_of(&tsv);
+    if (nvdp__tsv_next(&tsv) == NVDP_OK) columns = split_columns(&tsv);
     struct nvdp__conll_word word = {.tag = columns.last};
     *empty = columns.count == 0;
     return columns.count == 2 && split_tag(&word) &&
@@ -358,7 +358,7 @@ static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
 
 /* Returns the class of a word. set_classes() made a label for each tag of the file; O is missing if the model has no
  * O. */
-static int32_t class_of(const struct nvdp_dataset *tags, const struct nvdp__conll_word *word) {
+static int32_t word_class(const struct nvdp_dataset *tags, const struct nvdp__conll_word *word) {
     const int32_t labels =
         (int32_t)tags->task->classes + (int32_t)nvdp__dataset_storage(tags)->more_labels;
     for (int32_t c = 0; c < labels; c++)
@@ -375,7 +375,7 @@ static void log_missed(struct nvdp_context *ctx, const char *path, const struct 
     if (more == 0) return;
     for (size_t i = 0; i < conll->words; i++)
         entities +=
-            conll->word[i].kind == 'B' && class_of(tags, &conll->word[i]) >= tags->task->classes;
+            conll->word[i].kind == 'B' && word_class(tags, &conll->word[i]) >= tags->task->classes;
     for (size_t k = 0; k < more / 2; k++)
         nvdp__name_list_add(&list, sizeof list.text,
                             tags->task->labels[tags->task->classes + (int)k] + 2);
@@ -441,7 +441,7 @@ static nvdp_status add_sentence(struct texts *t, const struct nvdp__conll *conll
     NVDP_TRY(begin_text(t, conll->start[sentence], group, false));
     for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
         const struct nvdp__conll_word *word = &conll->word[w];
-        const int32_t class = conll->tagged ? class_of(tags, word) : NVDP_TAG_UNKNOWN;
+        const int32_t class = conll->tagged ? word_class(tags, word) : NVDP_TAG_UNKNOWN;
         NVDP_TRY(split_word(t, word->text));
         const size_t pieces = t->encoder.count - 2;
         if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->max_pieces) {

@@ -376,7 +376,7 @@ struct content {
 };
 
 /* Returns a hash of the tokens and labels of text i. */
-static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
+static uint64_t text_hash(const struct nvdp_dataset *from, size_t i) {
     uint64_t key = NVDP__FNV1A;
     uint32_t label = 0;
     for (size_t k = from->offset[i]; k < from->offset[i + 1]; k++) {
@@ -395,7 +395,7 @@ static nvdp_status choose_each(struct nvdp_context *ctx, const struct nvdp_datas
     struct nvdp__stream stream = {0};
     NVDP_TRY(NVDP__NEW(ctx, content, from->count));
     for (size_t i = 0; i < from->count; i++)
-        content[i] = (struct content){key_of(from, i), i};
+        content[i] = (struct content){text_hash(from, i), i};
     NVDP__SORT(content, from->count, NVDP__UP(struct content, key), NVDP__UP(struct content, item));
     *total = 0;
     for (size_t i = 0; i < from->count; i++) {

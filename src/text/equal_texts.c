@@ -85,8 +85,9 @@ static nvdp_status fold(struct nvdp_context *ctx, const char *text, size_t size,
     return NVDP__HAND_OVER(out, made);
 }
 
-static nvdp_status keys_of(struct nvdp_context *ctx, const struct nvdp__public_texts *public,
-                           const char *text, size_t size, size_t max_length, struct keys *keys) {
+static nvdp_status compute_keys(struct nvdp_context *ctx, const struct nvdp__public_texts *public,
+                                const char *text, size_t size, size_t max_length,
+                                struct keys *keys) {
     nvdp__autofree char *words = NULL;
     size_t used = 0;
     keys->count = 0;
@@ -110,7 +111,7 @@ static nvdp_status keep(struct nvdp__public_texts *public, const struct keys *ke
 nvdp_status nvdp__public_texts_add(struct nvdp__public_texts *public, const char *text, size_t size,
                                    size_t max_length) {
     struct keys keys;
-    NVDP_TRY(keys_of(public->ctx, public, text, size, max_length, &keys));
+    NVDP_TRY(compute_keys(public->ctx, public, text, size, max_length, &keys));
     return keep(public, &keys);
 }
 
@@ -171,7 +172,7 @@ nvdp_status nvdp__public_texts_have(const struct nvdp__public_texts *public,
     struct keys keys;
     *found = false;
     if (public->keys.count == 0) return NVDP_OK;
-    NVDP_TRY(keys_of(ctx, public, text, size, public->max_length, &keys));
+    NVDP_TRY(compute_keys(ctx, public, text, size, public->max_length, &keys));
     for (size_t i = 0; i < keys.count; i++)
         *found |= nvdp__strings_find(&public->keys, keys.key[i], KEY) != SIZE_MAX;
     return NVDP_OK;

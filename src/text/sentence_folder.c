@@ -35,22 +35,22 @@ const char *const nvdp__pooling_names[] = {[NVDP__POOLING_AUTO] = "auto",
 /* ---- modules.json: an array of objects with type and path, in order of computation ---- */
 
 /* Returns the class name without the Python module, which changes between versions; "" if there is none. */
-static const char *class_of(const json_t *module) {
+static const char *class_name(const json_t *module) {
     const char *type = json_string_value(json_object_get(module, "type"));
     if (type == NULL) return "";
     const char *dot = strrchr(type, '.');
     return dot != NULL ? dot + 1 : type;
 }
 
-static const char *path_of(const json_t *module) {
+static const char *module_path(const json_t *module) {
     const char *path = json_string_value(json_object_get(module, "path"));
     return path != NULL ? path : "";
 }
 
 /* Returns the row of a first module; the end of the table if the module is not supported. */
-static const struct first *first_of(const json_t *module) {
+static const struct first *first_row(const json_t *module) {
     const struct first *first = firsts;
-    while (first->class != NULL && strcmp(first->class, class_of(module)) != 0)
+    while (first->class != NULL && strcmp(first->class, class_name(module)) != 0)
         first++;
     return first;
 }
@@ -81,9 +81,9 @@ nvdp_status nvdp__model_path(struct nvdp_context *ctx, const char *directory, co
     if (status == NVDP_ERR_MEMORY) return status;
     if (status != NVDP_OK) nvdp__log(ctx, NVDP_LOG_NOTICE, "%s", nvdp_context_error(ctx));
     json_array_foreach(modules, i, module) {
-        if (first_of(module)->class == NULL) continue;
-        if (path_of(module)[0] != '\0')
-            *out = nvdp__path(nvdp__path(directory, path_of(module)).text, name);
+        if (first_row(module)->class == NULL) continue;
+        if (module_path(module)[0] != '\0')
+            *out = nvdp__path(nvdp__path(directory, module_path(module)).text, name);
         break;
     }
     return NVDP_OK;
@@ -97,7 +97,7 @@ nvdp_status nvdp__model_config(struct nvdp_context *ctx, const char *directory,
     if (json_object_get(config, "model_type") ==
         NULL) /* for a file that is not JSON, a notice was already logged */
         (void)read_modules(NULL, directory, &modules);
-    const char *type = modules != NULL ? first_of(json_array_get(modules, 0))->model_type : NULL;
+    const char *type = modules != NULL ? first_row(json_array_get(modules, 0))->model_type : NULL;
     if (type != NULL && config == NULL) config = json_object();
     if (type != NULL && json_object_set_new(config, "model_type", json_string(type)) != 0)
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path->text);
@@ -274,7 +274,7 @@ static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, 
                                bool *include_prompt) {
     nvdp__autoptr(json_decref) json_t *config = NULL;
     const char *type = json_string_value(json_object_get(entry, "type"));
-    const char *class = class_of(entry);
+    const char *class = class_name(entry);
     const bool own = type != NULL && strncmp(type, "sentence_transformers.", 22) == 0;
     const bool pooled = out->poolings > 0;
     const bool pooling = own && strcmp(class, "Pooling") == 0 && !pooled;
@@ -292,7 +292,7 @@ static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, 
                           pooled ? "up to 7 of sentence_transformers' Dense, Normalize, Dropout"
                                  : "sentence_transformers' Pooling",
                           type != NULL ? type : "");
-    struct module module = {.ctx = ctx, .folder = nvdp__path(directory, path_of(entry))};
+    struct module module = {.ctx = ctx, .folder = nvdp__path(directory, module_path(entry))};
     module.path = nvdp__path(module.folder.text, "config.json");
     if (!normalize || nvdp__exists(module.path.text))
         NVDP_TRY(nvdp__json_read(ctx, module.path.text, &config));
@@ -474,7 +474,7 @@ nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory,
     if (modules) NVDP_TRY(read_modules(ctx, directory, &list));
     json_array_foreach(list, i, entry) {
         const char *type = json_string_value(json_object_get(entry, "type"));
-        const struct first *first = first_of(entry);
+        const struct first *first = first_row(entry);
         if (i == 0 && (type == NULL || strncmp(type, "sentence_transformers.", 22) != 0 ||
                        first->class == NULL))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,

@@ -322,7 +322,7 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
 
 /* Returns the token that the model of tokenizer.json gives for text that its pieces do not cover; -1 if there is
  * none. */
-static int32_t unknown_of(const struct nvdp__maker *m) {
+static int32_t unknown_token(const struct nvdp__maker *m) {
     const json_t *model = json_object_get(nvdp__file_root(m, NVDP__FILE_TOKENIZER), "model");
     const json_t *id = json_object_get(model, "unk_id");
     const char *name = json_string_value(json_object_get(model, "unk_token"));
@@ -395,7 +395,7 @@ nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
     made->bare = m.class->bare;
     NVDP_TRY(m.class->backend ? make_by_type(&m) : m.class->make(&m));
     if (m.class->backend && !made->bare) NVDP_TRY(read_frame(&m));
-    made->dropped = m.class->model2vec ? unknown_of(&m) : -1;
+    made->dropped = m.class->model2vec ? unknown_token(&m) : -1;
     made->characters = m.class->model2vec ? median_characters(&made->pieces) : 0;
     NVDP_TRY(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG], source->json[NVDP__FILE_CONFIG],
                              "split_special_tokens", false, &made->names_are_text));

@@ -166,7 +166,7 @@ NVDP__INLINE bool usual_decimal(const char *at, const char *end, uint64_t *digit
 }
 
 /* Returns the number; digits and the power of ten are exact, so one division rounds correctly (Clinger 1990). */
-static double value_of(uint64_t digits, unsigned char decimals) {
+static double decimal_value(uint64_t digits, unsigned char decimals) {
     const double value = (double)(digits & INT64_MAX) / nvdp__powers_of_ten[decimals];
     return digits >> 63 != 0 ? -value : value;
 }
@@ -175,7 +175,7 @@ static const char *short_number(const char *at, const char *end, double *out) {
     uint64_t digits;
     unsigned char decimals;
     at = short_decimal(at, end, &digits, &decimals);
-    if (at != NULL) *out = value_of(digits, decimals);
+    if (at != NULL) *out = decimal_value(digits, decimals);
     return at;
 }
 
@@ -510,7 +510,7 @@ static void parse_row(const struct reader *reader, struct text_row *row, uint64_
     if (row->plain) {
         row->form = nvdp__row_of_decimals(dim, digits, decimals, row->space);
         for (size_t i = 0; row->form == NVDP__ROW_DOUBLES && i < dim; i++)
-            numbers[i] = value_of(digits[i], decimals[i]);
+            numbers[i] = decimal_value(digits[i], decimals[i]);
         return;
     }
     set_line(&own, row->line);

@@ -175,7 +175,7 @@ static nvdp_status find_neighbours(struct distiller *t) {
 
 /* --- scores --- */
 
-static double cosine_of(size_t d, const float *a, const float *b) {
+static double vector_cosine(size_t d, const float *a, const float *b) {
     const double norm = sqrt(nvdp__dot_f64(d, a, a) * nvdp__dot_f64(d, b, b));
     return norm > 0 ? nvdp__dot_f64(d, a, b) / norm : 0;
 }
@@ -227,8 +227,8 @@ static double score_draw(struct distiller *t, uint32_t draw) {
     const size_t d = t->made->width, n = t->held;
     decode(t, draw);
     for (size_t i = 0; i < n; i++) {
-        t->of[0][2 * i] = cosine_of(d, t->y + i * d, t->y + t->near[i] * d);
-        t->of[0][2 * i + 1] = cosine_of(d, t->y + i * d, t->y + (i + 1) % n * d);
+        t->of[0][2 * i] = vector_cosine(d, t->y + i * d, t->y + t->near[i] * d);
+        t->of[0][2 * i + 1] = vector_cosine(d, t->y + i * d, t->y + (i + 1) % n * d);
     }
     return gsl_stats_spearman(t->of[0], 1, t->of[1], 1, 2 * n, t->of[2]);
 }

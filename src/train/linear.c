@@ -117,7 +117,7 @@ void nvdp__join_pair(size_t p, const float *second, float *x) {
 /* --- the folder of a reader --- */
 
 /* Returns the width of the reader's input vectors. */
-static size_t inputs_of(const struct nvdp__linear_reader *reader) {
+static size_t input_width(const struct nvdp__linear_reader *reader) {
     return (reader->pairs && !reader->joint ? 2 : 1) * reader->query.dim;
 }
 
@@ -157,7 +157,7 @@ static nvdp_status declare(const struct nvdp__linear_reader *reader, struct nvdp
     const struct nvdp__query_map *query = &reader->query;
     nvdp__params_init(params, reader->ctx);
     NVDP_TRY(
-        nvdp__params_add(params, "weight", 2, reader->answers, inputs_of(reader), 0, &index[0]));
+        nvdp__params_add(params, "weight", 2, reader->answers, input_width(reader), 0, &index[0]));
     NVDP_TRY(nvdp__params_add(params, "bias", 1, reader->answers, 0, 0, &index[1]));
     NVDP_TRY(nvdp__params_add(params, "center", 1, query->width, 0, 0, &index[2]));
     if (query->dim < query->width)
@@ -379,7 +379,8 @@ static void set_outputs(const struct nvdp__linear_reader *reader, const double *
 /* Computes the outputs of n texts with the unit vectors u [n, p] and, for pairs, those of the second texts. */
 static nvdp_status apply(const struct nvdp__linear_reader *reader, size_t n, const float *u,
                          const float *second, float *outputs) {
-    const size_t p = reader->query.dim, dim = inputs_of(reader), width = nvdp__linear_width(reader);
+    const size_t p = reader->query.dim, dim = input_width(reader),
+                 width = nvdp__linear_width(reader);
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     float *x;
     double *y;

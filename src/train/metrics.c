@@ -188,7 +188,7 @@ struct resample {
     const double *seen; /* [draws] number of classes that are a label or a prediction */
 };
 
-static enum drawing drawing_of(enum nvdp_metric metric) {
+static enum drawing metric_drawing(enum nvdp_metric metric) {
     switch (metric) {
     case NVDP_METRIC_F1:
     case NVDP_METRIC_MACRO_F1:
@@ -234,7 +234,7 @@ static void score_resample(const struct resample *of, uint64_t b, float *scratch
     for (int how = 0; how < DRAWINGS; how++) {
         bool wanted = false;
         for (int k = 0; k < of->task->metrics; k++)
-            wanted |= drawing_of(of->task->metric[k]) == (enum drawing)how;
+            wanted |= metric_drawing(of->task->metric[k]) == (enum drawing)how;
         if (!wanted) continue;
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, b);
         draw_texts(of, how, &stream, from, label);
@@ -245,7 +245,7 @@ static void score_resample(const struct resample *of, uint64_t b, float *scratch
             for (int k = 0; k < of->task->metrics; k++) {
                 const enum nvdp_metric metric = of->task->metric[k];
                 double seen;
-                if (drawing_of(metric) != (enum drawing)how) continue;
+                if (metric_drawing(metric) != (enum drawing)how) continue;
                 value[k] += (metric == NVDP_METRIC_MACRO_F1
                                  ? sum_f1(of->n, classes, scratch, label, &seen) / of->seen[d]
                                  : nvdp__metric(metric, of->n, classes, scratch, label)) /
@@ -416,7 +416,7 @@ struct tag {
 
 static const struct tag outside = {'O', ""};
 
-static struct tag tag_of(const struct nvdp_task *task, int32_t class) {
+static struct tag class_tag(const struct nvdp_task *task, int32_t class) {
     const char *name = class >= 0 ? task->labels[class] : "O";
     return name[0] == 'O' ? outside : (struct tag){name[0], name + 2};
 }
@@ -463,8 +463,8 @@ void nvdp__entities_count(const struct nvdp_dataset *dataset, const int32_t *pre
         if (!continues[i]) step(&c, outside, outside);
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
-            step(&c, tag_of(dataset->task, dataset->tag[k]),
-                 tag_of(dataset->task, predicted[word++]));
+            step(&c, class_tag(dataset->task, dataset->tag[k]),
+                 class_tag(dataset->task, predicted[word++]));
         }
     }
     step(&c, outside, outside);

@@ -187,9 +187,9 @@ nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_option
     return NVDP_OK;
 }
 
-static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *config,
-                           bool measured, struct nvdp_config **resolved,
-                           struct nvdp_train_plan *out) {
+static nvdp_status make_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
+                             bool measured, struct nvdp_config **resolved,
+                             struct nvdp_train_plan *out) {
     struct nvdp__train_options options;
     struct nvdp_train_plan made;
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
@@ -206,10 +206,10 @@ static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *c
 
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                             struct nvdp_config **resolved, struct nvdp_train_plan *out) {
-    return plan_of(ctx, config, false, resolved, out);
+    return make_plan(ctx, config, false, resolved, out);
 }
 
 nvdp_status nvdp_train_plan_measured(struct nvdp_context *ctx, const struct nvdp_config *config,
                                      struct nvdp_config **resolved, struct nvdp_train_plan *out) {
-    return plan_of(ctx, config, true, resolved, out);
+    return make_plan(ctx, config, true, resolved, out);
 }

@@ -55,7 +55,7 @@ static nvdp_status diverged(void *run) {
 }
 
 /* Returns the number of classified texts or words in n texts. */
-static size_t heads_of(const struct nvdp_dataset *dataset, const int64_t *row, size_t n) {
+static size_t head_count(const struct nvdp_dataset *dataset, const int64_t *row, size_t n) {
     size_t heads = 0;
     if (dataset->tag == NULL) return n;
     for (size_t i = 0; i < n; i++)
@@ -64,7 +64,7 @@ static size_t heads_of(const struct nvdp_dataset *dataset, const int64_t *row, s
     return heads;
 }
 
-static size_t tokens_of(const void *run, int64_t row) {
+static size_t token_count(const void *run, int64_t row) {
     const struct nvdp_dataset *dataset = ((const struct nvdp__trainer *)run)->train;
     return dataset->offset[row + 1] - dataset->offset[row];
 }
@@ -77,9 +77,9 @@ void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
     t->part = (struct nvdp__part){0};
     if (t->job.sum != NULL)
         t->part = (struct nvdp__part){.tokens = nvdp__job_tokens(&t->job, rows, own.first),
-                                      .heads = heads_of(t->train, rows, own.first),
+                                      .heads = head_count(t->train, rows, own.first),
                                       .all_texts = n,
-                                      .all_heads = heads_of(t->train, rows, n)};
+                                      .all_heads = head_count(t->train, rows, n)};
     nvdp__batch_fill(t->batch, t->train, rows + own.first, 0, own.count);
 }
 
@@ -110,7 +110,7 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
     const struct nvdp__part *part = &t->part;
     const int64_t *rows = t->job.order + t->state.epoch_step * t->config.batch;
     for (size_t i = 0; i < part->all_texts; i++) /* texts of all processes */
-        nvdp__grad_rows(params, tokens_of(t, rows[i]), t->train->ids + t->train->offset[rows[i]]);
+        nvdp__grad_rows(params, token_count(t, rows[i]), t->train->ids + t->train->offset[rows[i]]);
     nvdp__grad_sum_begin(t->job.sum, true);
     if (t->batch->texts == 0) { /* the last batch may have fewer texts than processes */
         nvdp__zero(&t->model->dev, params->total, params->grad);
@@ -130,8 +130,8 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
 
 static void drawn_texts(void *run, size_t drawn, size_t before, struct nvdp__pass *pass) {
     struct nvdp__trainer *t = run;
-    pass->part.heads = heads_of(t->train, t->job.order, before);
-    t->part.all_heads = heads_of(t->train, t->job.order, drawn);
+    pass->part.heads = head_count(t->train, t->job.order, before);
+    t->part.all_heads = head_count(t->train, t->job.order, drawn);
 }
 
 static nvdp_status private_gradients(void *run, const int64_t *row, size_t n, size_t drawn,
@@ -179,7 +179,7 @@ const struct nvdp__job_kind nvdp__train_kind = {
     .command = "nvdp train",
     .members = nvdp__train_members,
     .sums = sizeof(struct nvdp__step_losses) / sizeof(double),
-    .tokens = tokens_of,
+    .tokens = token_count,
     .begin = begin,
     .batch = batch_gradient,
     .drawn = drawn_texts,
