@@ -1,5 +1,6 @@
 /* The weights of a release: Dirichlet draws in 113 bits, rounded onto a grid, and an upper bound on the distance of
- * the distribution of these draws from the exact distribution. The draws come first, then the bound with the proof. */
+ * the distribution of these draws from the exact distribution. The draws come first, then the bound with the proof.
+ * The Gaussian noise of a release is drawn in share/sampler.c. */
 #include "nvib/nvib.h"
 
 #include <float.h>

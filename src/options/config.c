@@ -1,5 +1,6 @@
 /* Configurations: options by name, for one or several kinds of work, with presets and files. The file has, in this
- * order, entries, values, files, presets, conflicts of presets and structs. */
+ * order, entries, values, files, presets, conflicts of presets and structs. nvdp_config_set() refuses an unknown
+ * option; on the command line, getopt refuses the option (cli/arguments.c). */
 #include "options/schema.h"
 
 #include "base/array.h"

@@ -1,5 +1,6 @@
 /* Options (schema.h). First one option, whose value is parsed from text and JSON and formatted as either; then
- * tables of options, which fill and check the plain structs, and read and write files of options. */
+ * tables of options, which fill and check the plain structs, and read and write files of options. An unknown option is
+ * refused in config.c. */
 #include "options/schema.h"
 
 #include "base/json.h"

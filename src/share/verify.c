@@ -1,5 +1,5 @@
 /* Implements nvdp verify for one file (verify.h): checks and attributes, the mechanism and its certificate, the
- * statement, the signature. */
+ * statement, the signature. nvdp__signature_check() is in sign.c. */
 #include "share/verify.h"
 #include "rdp/report.h"
 
