@@ -139,7 +139,7 @@ void nvdp__block_initialize(const struct nvdp__sealed_block *block, const struct
 }
 
 /* Returns the number of rows of the prior, which come before the tokens' rows in a sample. */
-static size_t prior_rows(const struct nvdp__sealed_block *block) {
+static size_t prior_row_count(const struct nvdp__sealed_block *block) {
     return block->weights ? (size_t)block->kappa : 0;
 }
 
@@ -220,7 +220,7 @@ static nvdp_status check_sample(const struct nvdp__sealed_block *block,
                           c->max_texts, c->max_rows, sample->texts, sample->rows);
     }
     size_t kappa = (size_t)block->kappa;
-    size_t min_rows = block->pool == NVDP_POOL_WEIGHTED ? kappa : prior_rows(block) + kappa;
+    size_t min_rows = block->pool == NVDP_POOL_WEIGHTED ? kappa : prior_row_count(block) + kappa;
     for (size_t b = 0; b < sample->texts; b++) {
         size_t rows = (size_t)(sample->offset[b + 1] - sample->offset[b]);
         if (rows >= min_rows && rows <= c->longest && rows % kappa == 0) continue;
@@ -241,7 +241,7 @@ static void choose_queries(const struct nvdp__sealed_block *block,
         c->q_offset[b] = (int32_t)q;
         size_t first = (size_t)sample->offset[b];
         size_t end = (size_t)sample->offset[b + 1];
-        if (block->pool != NVDP_POOL_WEIGHTED) first += prior_rows(block);
+        if (block->pool != NVDP_POOL_WEIGHTED) first += prior_row_count(block);
         if (block->pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t r = first; r < end; r++) {
             c->index[q++] = (int32_t)r;

@@ -98,7 +98,7 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_p
     const struct nvdp_posteriors *set = pairs->set;
     size_t longest = 0;
     for (size_t a = 0; a < tile->count_i; a++) {
-        size_t rows = nvdp__rows(set, tile->first_i + a);
+        size_t rows = nvdp__row_count(set, tile->first_i + a);
         longest = nvdp__max(rows, longest);
     }
     tile_begin(pairs, pass, matrix, tile);
@@ -361,7 +361,7 @@ static void compare_gaussians(struct search *work, bool seen[], size_t c, const 
 static void look_at(struct search *work, size_t i, size_t j) {
     struct nvdp_infinite_summary *to = &work->made;
     const struct nvdp_posteriors *set = work->set;
-    const size_t text[2] = {i, j}, rows[2] = {nvdp__rows(set, i), nvdp__rows(set, j)};
+    const size_t text[2] = {i, j}, rows[2] = {nvdp__row_count(set, i), nvdp__row_count(set, j)};
     bool seen[NVDP_INFINITE_CAUSES] = {false};
     if (set->policy == NVDP_LENGTH_PUBLIC && rows[0] != rows[1]) {
         to->cause[NVDP_INFINITE_LENGTHS].pairs++;
@@ -445,7 +445,7 @@ nvdp_status nvdp__renyi_infinite(struct nvdp_context *ctx, double order,
     if (isnan(normal))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g", order);
     for (size_t i = 0; i < posteriors->texts; i++)
-        places = nvdp__max(places, nvdp__rows(posteriors, i));
+        places = nvdp__max(places, nvdp__row_count(posteriors, i));
     const double limit = isinf(normal) ? 1 : normal > 1 ? normal / (normal - 1) : INFINITY;
     const size_t each = NVDP_INFINITE_CAUSES * (places + posteriors->dim);
     NVDP_TRY(

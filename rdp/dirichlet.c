@@ -258,7 +258,7 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
 
 /* Components 0 (prior), 1..longest (tokens, or padding in one text), then padding in both. */
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
-    size_t longest = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t longest = nvdp__max(nvdp__row_count(set, i), nvdp__row_count(set, j));
     double padding = 0;
     if (set->policy == NVDP_LENGTH_HIDDEN) padding = (double)(set->length - longest);
     double total_p = set->prior_alpha;
@@ -312,7 +312,7 @@ static struct nvdp__text_weights text_weights(const struct nvdp_posteriors *set,
         add_log_gamma(set->alpha[r] / kappa, kappa, &made.log_gammas, &made.size);
     }
     if (set->policy == NVDP_LENGTH_HIDDEN) {
-        made.total += (double)(set->length - nvdp__rows(set, i)) * set->pad_alpha;
+        made.total += (double)(set->length - nvdp__row_count(set, i)) * set->pad_alpha;
     }
     add_log_gamma(made.total, 1, &made.total_gamma, &made.size);
     made.total_psi = gsl_sf_psi(made.total);
@@ -342,7 +342,7 @@ nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_pos
 bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, size_t i, size_t j) {
     const struct nvdp_posteriors *set = weights->set;
     if (set->alpha == NULL) return false;
-    size_t rows = nvdp__min(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t rows = nvdp__min(nvdp__row_count(set, i), nvdp__row_count(set, j));
     const double *p = weights->alpha + set->offset[i];
     const double *q = weights->alpha + set->offset[j];
     for (size_t first = 0; first < rows; first += BLOCK) {
@@ -365,7 +365,7 @@ static void fill(const struct nvdp__weights *weights, size_t i, size_t first, si
                  double *to) {
     const struct nvdp_posteriors *set = weights->set;
     const double *alpha = weights->alpha + set->offset[i];
-    size_t rows = nvdp__rows(set, i);
+    size_t rows = nvdp__row_count(set, i);
     size_t n = nvdp__min(BLOCK, longest - first);
     size_t tokens = nvdp__min(rows > first ? rows - first : 0, n);
     memcpy(to, alpha + (tokens > 0 ? first : 0), tokens * sizeof *to);
@@ -445,8 +445,8 @@ static double fast_kl(const struct nvdp__plan *plan, const struct nvdp__weights 
     const double *alpha = weights->alpha + set->offset[i];
     const double *other = weights->alpha + set->offset[j];
     const double *psi = weights->psi + set->offset[i];
-    size_t rows = nvdp__rows(set, i);
-    size_t others = nvdp__rows(set, j);
+    size_t rows = nvdp__row_count(set, i);
+    size_t others = nvdp__row_count(set, j);
     double pad = set->pad_alpha / set->kappa;
     double sum = 0, size = 0;
     for (size_t c = 0; c < nvdp__max(rows, others); c++) {
@@ -486,7 +486,7 @@ void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weight
     const struct nvdp_posteriors *set = weights->set;
     const struct nvdp__text_weights *texts = weights->texts;
     double s = plan->order - 1;
-    size_t rows[2] = {nvdp__rows(set, i), nvdp__rows(set, j)};
+    size_t rows[2] = {nvdp__row_count(set, i), nvdp__row_count(set, j)};
     size_t longest = nvdp__max(rows[0], rows[1]);
     double total[2] = {texts[i].total, texts[j].total};
     struct beta own[2] = {own_beta(set, &texts[i], (double)(longest - rows[0])),

@@ -116,13 +116,13 @@ double nvdp__log_gamma_second_difference(double order, double p, double q);
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j);
 
 /* Number of tokens of text i. */
-static inline size_t nvdp__rows(const struct nvdp_posteriors *set, size_t i) {
+static inline size_t nvdp__row_count(const struct nvdp_posteriors *set, size_t i) {
     return set->offset[i + 1] - set->offset[i];
 }
 
 /* Pseudo-count of component c of text i: the pseudo-count of a token, or of padding after the last token. */
 static inline double nvdp__token_alpha(const struct nvdp_posteriors *set, size_t i, size_t c) {
-    return c < nvdp__rows(set, i) ? set->alpha[set->offset[i] + c] : set->pad_alpha;
+    return c < nvdp__row_count(set, i) ? set->alpha[set->offset[i] + c] : set->pad_alpha;
 }
 
 /* ---- worst.c: the largest divergence of any two posteriors within bounds, which certificates sum ---- */

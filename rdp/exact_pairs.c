@@ -1,5 +1,5 @@
 /* Makes the pairs whose loss is computed exactly: one pair of exact.h from the numbers of two distributions or from
- * two texts, then all pairs of a data set. */
+ * two texts, then all pairs of a data set. Delta and epsilon of a pair are computed in exact.c. */
 #include "base/array.h"
 #include "base/own.h"
 #include "base/random.h"
@@ -181,18 +181,18 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
                           "exact loss: expected text numbers below %zu, found %zu and %zu",
                           set->texts, i, j);
     const size_t text[] = {i, j}, kappa = (size_t)set->kappa, dim = set->dim;
-    const size_t rows = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
+    const size_t rows = nvdp__max(nvdp__row_count(set, i), nvdp__row_count(set, j));
     const size_t components = set->alpha != NULL ? nvdp__sample_components(set, i) : 0;
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     double *mu[2], *var[2], *alpha[2];
     const bool disjoint =
-        set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j);
+        set->policy == NVDP_LENGTH_PUBLIC && nvdp__row_count(set, i) != nvdp__row_count(set, j);
     NVDP_TRY(NVDP__ARRAYS(
         ctx, &memory, NVDP__ITEMS(mu[0], rows * dim), NVDP__ITEMS(mu[1], rows * dim),
         NVDP__ITEMS(var[0], rows * dim), NVDP__ITEMS(var[1], rows * dim),
         NVDP__ITEMS(alpha[0], components * kappa), NVDP__ITEMS(alpha[1], components * kappa)));
     for (int side = 0; side < 2; side++) {
-        const size_t own = nvdp__rows(set, text[side]), first = set->offset[text[side]];
+        const size_t own = nvdp__row_count(set, text[side]), first = set->offset[text[side]];
         for (size_t k = 0; k < rows * dim; k++) {
             mu[side][k] = k < own * dim ? set->mu[first * dim + k] : 0;
             var[side][k] = k < own * dim ? exp(set->logvar[first * dim + k]) : 1;

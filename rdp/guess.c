@@ -283,10 +283,10 @@ static void fit_row(const struct nvdp_posteriors *set, size_t r, struct nvdp_pos
     const size_t dim = set->dim;
     double *mean = to->mu + r * dim, *variance = to->logvar + r * dim, alpha = 0, texts = 0;
     for (size_t i = 0; i < set->texts; i++)
-        texts += hidden || r < nvdp__rows(set, i);
+        texts += hidden || r < nvdp__row_count(set, i);
     memset(square, 0, dim * sizeof *square);
     for (size_t i = 0; i < set->texts; i++) {
-        const bool there = r < nvdp__rows(set, i);
+        const bool there = r < nvdp__row_count(set, i);
         const size_t row = set->offset[i] + r;
         if (!there && !hidden) continue;
         if (set->alpha != NULL) alpha += there ? set->alpha[row] : set->pad_alpha;
@@ -326,8 +326,9 @@ static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_poste
 #pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
         for (size_t i = first; i < end; i++) {
             struct nvdp_posteriors *own = pair[omp_get_thread_num()];
-            own->offset[2] = own->offset[1] + nvdp__rows(set, i); /* text i follows Q */
-            nvdp__posteriors_copy(set, set->offset[i], nvdp__rows(set, i), own, own->offset[1]);
+            own->offset[2] = own->offset[1] + nvdp__row_count(set, i); /* text i follows Q */
+            nvdp__posteriors_copy(set, set->offset[i], nvdp__row_count(set, i), own,
+                                  own->offset[1]);
             for (size_t o = 0; o < ORDERS; o++)
                 d[o * n + i] = nvdp_renyi_texts(orders[o], own, 1, 0);
         }
@@ -353,7 +354,7 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     nvdp__autofree double *d = NULL, *square = NULL;
     size_t rows = 0;
     for (size_t i = 0; i < n; i++)
-        rows = nvdp__max(rows, nvdp__rows(set, i));
+        rows = nvdp__max(rows, nvdp__row_count(set, i));
     to->information = log((double)n); /* the information of the prior alone */
     NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(own.pair, own.n), NVDP__ITEMS(d, ORDERS * n),
                           NVDP__ITEMS(square, set->dim)));

@@ -31,7 +31,7 @@ static const double *pair_row(const struct nvdp__pairs *pairs, enum kind kind, s
     const double *from[] = {set->mu, set->logvar, pairs->var, set->alpha};
     const double padding[] = {0, 0, 1, set->pad_alpha};
     *constant = padding[kind];
-    if (row >= nvdp__rows(set, text)) return NULL;
+    if (row >= nvdp__row_count(set, text)) return NULL;
     return from[kind] + (set->offset[text] + row) * (kind == ALPHA ? 1 : set->dim);
 }
 
@@ -43,7 +43,7 @@ static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
     const double weight = 1 / (double)group->n;
     *out = (struct ranges){.dim = set->dim};
     for (size_t i = 0; i < group->n; i++)
-        out->rows = nvdp__max(out->rows, nvdp__rows(set, group->text[i]));
+        out->rows = nvdp__max(out->rows, nvdp__row_count(set, group->text[i]));
     const size_t items = out->rows * out->dim;
     NVDP_TRY(NVDP__ARRAYS(pairs->ctx, memory, NVDP__ITEMS(out->of[MU], items),
                           NVDP__ITEMS(out->of[LOGVAR], items), NVDP__ITEMS(out->of[VAR], items),
@@ -304,7 +304,7 @@ static void add_row(const struct bounding *work, size_t row, bool padding, size_
 static void add_text(const struct bounding *work, size_t i, struct nvdp__bounds *bounds) {
     const struct nvdp_posteriors *set = work->pairs->set;
     size_t text = work->group->text[i];
-    size_t rows = nvdp__rows(set, text);
+    size_t rows = nvdp__row_count(set, text);
     struct sums sums = work->padding[rows];
     for (size_t row = 0; row < rows; row++) {
         add_row(work, row, false, set->offset[text] + row, &sums);

@@ -43,7 +43,7 @@ nvdp_status nvdp__evidence_create(struct nvdp_context *ctx, struct nvdp__memory 
 void nvdp__evidence_begin(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set,
                           size_t i) {
     const size_t p = set->dim;
-    evidence->tokens = set->policy == NVDP_LENGTH_HIDDEN ? set->length : nvdp__rows(set, i);
+    evidence->tokens = set->policy == NVDP_LENGTH_HIDDEN ? set->length : nvdp__row_count(set, i);
     evidence->rows = nvdp__min(evidence->room, evidence->tokens);
     evidence->samples = 0;
     memset(evidence->mean, 0, evidence->rows * p * sizeof *evidence->mean);
@@ -95,7 +95,7 @@ static void take_weights(struct nvdp__likelihood *to, size_t t) {
     const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
     /* pseudo-count of padding per vector */
     const double kappa = set->kappa, a_0 = hidden ? set->pad_alpha / kappa : 1;
-    const size_t tokens = nvdp__rows(set, t);
+    const size_t tokens = nvdp__row_count(set, t);
     double all = set->prior_alpha + (hidden ? (double)(set->length - tokens) * set->pad_alpha : 0);
     double sum = 0;
     for (size_t r = set->offset[t]; r < set->offset[t + 1]; r++) {
@@ -162,7 +162,7 @@ static double quadratic_of_one(size_t n, const double *restrict z, const double 
 
 static bool lengths_fit(const struct nvdp_posteriors *set, const struct nvdp__evidence *evidence,
                         size_t t) {
-    return set->policy == NVDP_LENGTH_HIDDEN || nvdp__rows(set, t) == evidence->tokens;
+    return set->policy == NVDP_LENGTH_HIDDEN || nvdp__row_count(set, t) == evidence->tokens;
 }
 
 /* Returns the contribution of token j of text t. */
@@ -188,7 +188,7 @@ static void tile(const struct nvdp__likelihood *of, size_t n, const struct nvdp_
     const struct nvdp_posteriors *set = of->set;
     size_t longest = 0;
     for (size_t t = 0; t < texts; t++) {
-        const size_t tokens = nvdp__rows(set, text[t]);
+        const size_t tokens = nvdp__row_count(set, text[t]);
         longest = nvdp__max(longest, tokens);
         for (size_t i = 0; i < n; i++) {
             const struct nvdp__evidence *e = &evidence[i];
@@ -200,7 +200,7 @@ static void tile(const struct nvdp__likelihood *of, size_t n, const struct nvdp_
     }
     for (size_t j = 0; j < longest; j++)
         for (size_t t = 0; t < texts; t++)
-            for (size_t i = 0; i < n && j < nvdp__rows(set, text[t]); i++)
+            for (size_t i = 0; i < n && j < nvdp__row_count(set, text[t]); i++)
                 if (lengths_fit(set, &evidence[i], text[t]))
                     out[i * columns + t] += token(of, &evidence[i], text[t], j);
 }
@@ -232,7 +232,7 @@ static const double CONFIDENCE = 0.95;
 size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text) {
     size_t longest = 0;
     for (size_t i = 0; i < (text != NULL ? n : set->texts); i++)
-        longest = nvdp__max(longest, nvdp__rows(set, text != NULL ? text[i] : i));
+        longest = nvdp__max(longest, nvdp__row_count(set, text != NULL ? text[i] : i));
     return longest;
 }
 
@@ -286,7 +286,7 @@ static uint64_t add_numbers(uint64_t key, size_t n, const double *x) {
 }
 
 uint64_t nvdp__posterior_key(const struct nvdp_posteriors *set, size_t i) {
-    const size_t at = set->offset[i], rows = nvdp__rows(set, i), p = set->dim;
+    const size_t at = set->offset[i], rows = nvdp__row_count(set, i), p = set->dim;
     uint64_t key = nvdp__fnv1a(NVDP__FNV1A, rows);
     key = add_numbers(key, rows * p, set->mu + at * p);
     key = add_numbers(key, rows * p, set->logvar + at * p);

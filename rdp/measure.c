@@ -477,7 +477,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                           texts * (texts - 1));
     NVDP_TRY(create_report(ctx, 0, &report));
     for (size_t i = 0; i < texts; i++)
-        report.shape.components = nvdp__max(report.shape.components, nvdp__rows(shape, i));
+        report.shape.components = nvdp__max(report.shape.components, nvdp__row_count(shape, i));
     NVDP_TRY(run(&work, &report));
     if (epsilon != NULL) memcpy(epsilon, work.epsilon, texts * texts * sizeof *epsilon);
     NVDP__GIVE(out, &report);

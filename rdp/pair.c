@@ -18,8 +18,8 @@
 enum { BLOCK = 64 };
 
 size_t nvdp__sample_components(const struct nvdp_posteriors *posteriors, size_t i) {
-    size_t tokens =
-        posteriors->policy == NVDP_LENGTH_HIDDEN ? posteriors->length : nvdp__rows(posteriors, i);
+    size_t tokens = posteriors->policy == NVDP_LENGTH_HIDDEN ? posteriors->length
+                                                             : nvdp__row_count(posteriors, i);
     return tokens + (posteriors->alpha != NULL ? 1 : 0);
 }
 
@@ -27,7 +27,7 @@ size_t nvdp__sample_components(const struct nvdp_posteriors *posteriors, size_t 
  * after the last token, those of padding. */
 static void take(const struct nvdp_posteriors *set, size_t i, size_t c, size_t first, size_t n,
                  double *mu, double *var) {
-    bool padding = c >= nvdp__rows(set, i);
+    bool padding = c >= nvdp__row_count(set, i);
     size_t at = (set->offset[i] + c) * set->dim + first;
     for (size_t k = 0; k < n; k++) {
         mu[k] = padding ? 0 : set->mu[at + k];
@@ -40,8 +40,8 @@ double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, 
     const struct nvdp_posteriors *set = posteriors;
     order = nvdp__order(order);
     if (isnan(order)) return NAN;
-    size_t longest = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
-    if (set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j))
+    size_t longest = nvdp__max(nvdp__row_count(set, i), nvdp__row_count(set, j));
+    if (set->policy == NVDP_LENGTH_PUBLIC && nvdp__row_count(set, i) != nvdp__row_count(set, j))
         return INFINITY;
     double sum = 0;
     for (size_t c = 0; c < longest && sum < INFINITY; c++) {
@@ -112,7 +112,7 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
         prepare_text(made, i);
     }
     for (size_t i = 0; i < texts; i++) {
-        made->shortest = nvdp__min(made->shortest, nvdp__rows(posteriors, i));
+        made->shortest = nvdp__min(made->shortest, nvdp__row_count(posteriors, i));
     }
     NVDP__HAND_OVER(out, made);
     return NVDP_OK;
@@ -172,8 +172,8 @@ void nvdp__pairs_padding(struct nvdp__pairs *pairs, const struct nvdp__plan *pla
 
 double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
     const struct nvdp_posteriors *set = pairs->set;
-    size_t rows_i = nvdp__rows(set, i);
-    size_t rows_j = nvdp__rows(set, j);
+    size_t rows_i = nvdp__row_count(set, i);
+    size_t rows_j = nvdp__row_count(set, j);
     if (rows_i == rows_j) return 0;
     if (set->policy == NVDP_LENGTH_PUBLIC) return INFINITY;
     return rows_i > rows_j ? pairs->to_pad[set->offset[i] + rows_j]
@@ -196,7 +196,7 @@ static struct nvdp__dim_range row_range(const struct nvdp__pairs *pairs, size_t 
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                       size_t j, size_t row, size_t segment, struct nvdp__both *pair) {
     const struct nvdp_posteriors *set = pairs->set;
-    size_t common = nvdp__min(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t common = nvdp__min(nvdp__row_count(set, i), nvdp__row_count(set, j));
     if (row >= common) return;
     size_t rows = nvdp__min(pairs->block_rows, common - row);
     size_t n = pairs->segments > 1 ? nvdp__min(pairs->width, set->dim - segment * pairs->width)
@@ -229,7 +229,7 @@ void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan 
 static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                          size_t j, double unmatched) {
     struct nvdp__both pair = {.value = {unmatched, 0}, .wanted = {unmatched < INFINITY, false}};
-    size_t common = nvdp__min(nvdp__rows(pairs->set, i), nvdp__rows(pairs->set, j));
+    size_t common = nvdp__min(nvdp__row_count(pairs->set, i), nvdp__row_count(pairs->set, j));
     for (size_t row = 0; row < common; row += pairs->block_rows) {
         for (size_t segment = 0; segment < pairs->segments && pair.wanted[0]; segment++) {
             nvdp__pair_block(pairs, plan, i, j, row, segment, &pair);
@@ -250,14 +250,14 @@ double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__plan
 double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                         size_t j) {
     const struct nvdp_posteriors *set = pairs->set;
-    size_t rows_i = nvdp__rows(set, i);
-    size_t rows_j = nvdp__rows(set, j);
+    size_t rows_i = nvdp__row_count(set, i);
+    size_t rows_j = nvdp__row_count(set, j);
     if (rows_i != rows_j && set->policy == NVDP_LENGTH_PUBLIC) return INFINITY;
     /* true if text i is longer, so that its last rows are compared with padding */
     bool longer = rows_i > rows_j;
     size_t text = longer ? i : j;
     double unmatched = 0;
-    for (size_t row = nvdp__min(rows_i, rows_j); row < nvdp__rows(set, text); row++) {
+    for (size_t row = nvdp__min(rows_i, rows_j); row < nvdp__row_count(set, text); row++) {
         double part[2] = {0, 0};
         against_padding(pairs, plan, text, set->offset[text] + row, part);
         unmatched += longer ? part[0] : part[1];
@@ -270,7 +270,7 @@ double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan
 bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency, size_t i,
                     size_t j) {
     if (i == j) return false;
-    return adjacency == NVDP_ADJACENT_ALL || nvdp__rows(set, i) == nvdp__rows(set, j);
+    return adjacency == NVDP_ADJACENT_ALL || nvdp__row_count(set, i) == nvdp__row_count(set, j);
 }
 
 double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, size_t i) {

@@ -110,11 +110,11 @@ static nvdp_status check_offsets(struct nvdp_context *ctx, const struct nvdp_pos
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "dataset offset, row %zu: expected at least %zu, found %zu", i + 1,
                               set->offset[i], set->offset[i + 1]);
-        if (set->policy == NVDP_LENGTH_HIDDEN && nvdp__rows(set, i) > set->length)
+        if (set->policy == NVDP_LENGTH_HIDDEN && nvdp__row_count(set, i) > set->length)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "dataset offset, row %zu: expected at most %zu rows per text (the "
                               "hidden length), found %zu",
-                              i + 1, set->length, nvdp__rows(set, i));
+                              i + 1, set->length, nvdp__row_count(set, i));
     }
     return NVDP_OK;
 }
@@ -237,12 +237,12 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
     size_t rows = 0;
     for (size_t i = 0; i < texts; i++)
-        rows += nvdp__rows(from, index[i]);
+        rows += nvdp__row_count(from, index[i]);
     NVDP_TRY(nvdp__posteriors_like(ctx, from, texts, rows, &made));
     if (from->id != NULL) NVDP_TRY(NVDP__NEW(ctx, made->id, texts));
     if (from->label != NULL) NVDP_TRY(NVDP__NEW(ctx, made->label, texts));
     for (size_t i = 0; i < texts; i++) {
-        const size_t n = nvdp__rows(from, index[i]);
+        const size_t n = nvdp__row_count(from, index[i]);
         nvdp__posteriors_copy(from, from->offset[index[i]], n, made, made->offset[i]);
         made->offset[i + 1] = made->offset[i] + n;
         if (from->id != NULL) made->id[i] = from->id[index[i]];
@@ -350,6 +350,6 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
 
 size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i) {
     const bool padded = posteriors->policy == NVDP_LENGTH_HIDDEN && posteriors->length > 0;
-    const size_t rows = padded ? posteriors->length : nvdp__rows(posteriors, i);
+    const size_t rows = padded ? posteriors->length : nvdp__row_count(posteriors, i);
     return posteriors->alpha != NULL ? (1 + rows) * (size_t)posteriors->kappa : rows;
 }

@@ -411,13 +411,13 @@ static bool has_digest(const void *report) {
 }
 
 /* Returns the number of pairs among which infinite pairs were counted. */
-static double counted(const struct nvdp_pairs_summary *pairs) {
+static double counted_pair_count(const struct nvdp_pairs_summary *pairs) {
     return (double)(pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs);
 }
 
 static double infinite_share(const void *report) {
     const struct nvdp_pairs_summary *pairs = ((const struct nvdp_privacy_report *)report)->pairs;
-    return counted(pairs) > 0 ? (double)pairs->infinite / counted(pairs) : 0;
+    return counted_pair_count(pairs) > 0 ? (double)pairs->infinite / counted_pair_count(pairs) : 0;
 }
 
 static double information_bits(const void *report) {
@@ -633,14 +633,15 @@ static void print_divergences(const struct nvdp_privacy_report *report,
 }
 
 /* Returns the number of infinite pairs; `from` is NULL if the causes are not known. */
-static size_t infinite_pairs(const struct nvdp_infinite_summary *from) {
+static size_t infinite_pair_count(const struct nvdp_infinite_summary *from) {
     return from != NULL ? from->infinite : 0;
 }
 
 /* Texts with fewer than two adjacent texts have no bound, even if their divergences are finite. */
 static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->bdp.published->worst.m >= 2) return;
-    if (infinite_pairs(report->bdp.published->infinite_pairs) == 0 && report->pairs->infinite == 0)
+    if (infinite_pair_count(report->bdp.published->infinite_pairs) == 0 &&
+        report->pairs->infinite == 0)
         nvdp__fprintf(to, "  %zu of the texts have", report->bdp.published->infinite_texts);
     else
         fputs("  Some texts have", to);
@@ -662,13 +663,13 @@ static void print_bayesian(const struct nvdp_privacy_report *report,
                   "m = %zu, Student t = %s.\n",
                   report->bdp.published->worst.m, say(report->bdp.published->worst.t).text);
     if (report->bdp.published->infinite_texts > 0 &&
-        infinite_pairs(report->bdp.published->infinite_pairs) > 0) {
+        infinite_pair_count(report->bdp.published->infinite_pairs) > 0) {
         nvdp__fprintf(to, "  published k: infinite, because %zu pairs are infinite.\n",
                       report->bdp.published->infinite_pairs->of);
         print_causes(report->bdp.published->infinite_pairs, report->exact != NULL, remedies, to);
     }
     if (report->bdp.best->infinite_texts > 0 &&
-        infinite_pairs(report->bdp.best->infinite_pairs) > 0) {
+        infinite_pair_count(report->bdp.best->infinite_pairs) > 0) {
         nvdp__fprintf(to,
                       "  best k: infinite, because %zu pairs are infinite at the smallest order.\n",
                       report->bdp.best->infinite_pairs->of);
@@ -806,7 +807,9 @@ void nvdp__privacy_report_summary(const void *report, FILE *to) {
                       nvdp__bound(from.exact->worst.epsilon).text,
                       nvdp__bound(from.exact->mean).text);
     nvdp__fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
-                  counted(pairs) > 0 ? 100 * (double)pairs->infinite / counted(pairs) : 0);
+                  counted_pair_count(pairs) > 0
+                      ? 100 * (double)pairs->infinite / counted_pair_count(pairs)
+                      : 0);
 }
 
 void nvdp__privacy_report_print(const struct nvdp_privacy_report *report,

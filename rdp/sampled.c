@@ -133,13 +133,13 @@ static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_pos
     nvdp__autofree size_t *first = NULL;
     size_t rows = 0;
     for (size_t i = 0; by_length && i < set->texts; i++) {
-        rows = nvdp__max(rows, nvdp__rows(set, i));
+        rows = nvdp__max(rows, nvdp__row_count(set, i));
     }
     NVDP_TRY(NVDP__NEW(ctx, first, rows + 2));
     NVDP_TRY(NVDP__ARRAYS(ctx, memory, NVDP__ITEMS(out->text, set->texts),
                           NVDP__ITEMS(out->group, set->texts)));
     for (size_t i = 0; i < set->texts; i++) {
-        first[(by_length ? nvdp__rows(set, i) : 0) + 1]++;
+        first[(by_length ? nvdp__row_count(set, i) : 0) + 1]++;
     }
     for (size_t length = 0; length <= rows; length++) {
         size_t n = first[length + 1];
@@ -150,7 +150,7 @@ static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_pos
         out->pairs += (uint64_t)n * (n - 1);
     }
     for (size_t i = 0; i < set->texts; i++) {
-        out->text[first[by_length ? nvdp__rows(set, i) : 0]++] = i;
+        out->text[first[by_length ? nvdp__row_count(set, i) : 0]++] = i;
     }
     return NVDP_OK;
 }
@@ -203,7 +203,7 @@ static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary 
     bool all = work->config->adjacency == NVDP_ADJACENT_ALL;
     /* texts with different public lengths: +inf, regardless of the posteriors */
     for (size_t i = 1; set->policy == NVDP_LENGTH_PUBLIC && all && i < set->texts; i++) {
-        if (nvdp__rows(set, i) == nvdp__rows(set, 0)) continue;
+        if (nvdp__row_count(set, i) == nvdp__row_count(set, 0)) continue;
         found.q = i;
         keep_largest(work, &found, to);
         return NVDP_OK;

@@ -207,7 +207,7 @@ static double map_word(const struct word *word, const struct nvdp__encoded *in, 
 }
 
 /* Converts an integer coordinate to standard deviations of the noise. */
-static double units(const struct word *word, int64_t grid) {
+static double noise_units(const struct word *word, int64_t grid) {
     return word->gauss.config.clip.word * ldexp((double)grid, -NVDP__WORD_BITS);
 }
 
@@ -233,10 +233,10 @@ static void sum_words(const struct word *word, const struct nvdp__encoded *in, s
         for (size_t j = 0; j < p; j++)
             room->s[j] += room->v[j];
         for (size_t j = 0; word->kept != NULL && j < p; j++)
-            word->kept[w * p + j] = units(word, room->v[j]);
+            word->kept[w * p + j] = noise_units(word, room->v[j]);
     }
     for (size_t j = 0; j < p; j++)
-        mu[j] = (float)units(word, room->s[j]);
+        mu[j] = (float)noise_units(word, room->s[j]);
 }
 
 static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
@@ -313,7 +313,7 @@ static void backward(void *self, const struct nvdp__encoded *in,
     nvdp__rows_gather(dev, in->batch->tokens, d, word->word_of, word->d_x, d_hidden);
 }
 
-static size_t replaced(const void *self) {
+static size_t replaced_count(const void *self) {
     const struct word *word = self;
     size_t texts = 0;
     for (size_t b = 0; b < word->gauss.rows.texts; b++)
@@ -338,7 +338,7 @@ const struct nvdp__mechanism nvdp__mechanism_word = {.name = "word",
                                                      .infer = infer,
                                                      .forward_sample = nvdp__single_forward_sample,
                                                      .backward = backward,
-                                                     .replaced = replaced};
+                                                     .replaced = replaced_count};
 
 static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *limits) {
     limits->clip_word = isinf(config->clip.word) ? 0 : config->clip.word;

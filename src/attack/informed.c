@@ -356,7 +356,7 @@ static void set_prior(struct informed *s, size_t j, double weight) {
                           : (1 - weight) * s->usual[k] + weight * s->log_p[j * s->count + k];
 }
 
-static size_t together(const struct informed *s) {
+static size_t text_group_size(const struct informed *s) {
     return s->model != NULL ? nvdp__min(s->language.together, TOGETHER) : TOGETHER;
 }
 
@@ -382,7 +382,7 @@ static nvdp_status choose_weight(struct informed *s, double *weight) {
         NVDP_TRY(read_text(s, data, i));
         choose_frequency(s, &s->attack->known, i);
         for (size_t from = 0, n; from < s->n; from += n) {
-            n = nvdp__min(s->n - from, together(s));
+            n = nvdp__min(s->n - from, text_group_size(s));
             NVDP_TRY(ask(s, data, i, from, n));
             for (size_t j = 0; j < n; j++)
                 for (size_t w = 0; w < TRIES; w++) {
@@ -439,7 +439,7 @@ static void set_scores(const struct informed *s, double n, double z_others, doub
 static void set_along(const struct informed *s, size_t i) {
     const struct nvdp__text_attack *a = s->attack;
     const int m = (int)s->tried, p = (int)s->dim;
-    for (size_t k = 0; k <= nvdp__draws(a, NVDP__OBSERVED_RELEASE); k++)
+    for (size_t k = 0; k <= nvdp__draw_count(a, NVDP__OBSERVED_RELEASE); k++)
         cblas_dgemv(CblasRowMajor, CblasNoTrans, m, p, 1, s->part, p,
                     k == 0 ? a->attacked.set->mu + i * s->dim : s->z + (k - 1) * s->dim, 1, 0,
                     s->along + k * s->tried, 1);
@@ -467,7 +467,7 @@ static void guess(struct informed *s, size_t i, size_t j) {
         s->half[k] = s->factor[k] * s->factor[k] * square / 2;
     }
     const double mean_rest = cblas_ddot(p, mean, 1, s->rest, 1);
-    for (size_t seed = 0; seed < nvdp__draws(a, NVDP__OBSERVED_RELEASE); seed++) {
+    for (size_t seed = 0; seed < nvdp__draw_count(a, NVDP__OBSERVED_RELEASE); seed++) {
         const double *z = s->z + seed * s->dim, *of_z = s->along + (seed + 1) * s->tried;
         const double z_rest = cblas_ddot(p, z, 1, s->rest, 1);
         set_scores(s, n, z_rest, 0, of_z, 0, of_mean);
@@ -505,7 +505,7 @@ static nvdp_status sum_vectors(struct informed *s, size_t i) {
 /* Reads the samples of text i: z [seeds, p], and with r = 0 the products with all candidates. */
 static void observe(struct informed *s, size_t i) {
     const struct nvdp__text_attack *a = s->attack;
-    const size_t seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE), p = s->dim;
+    const size_t seeds = nvdp__draw_count(a, NVDP__OBSERVED_RELEASE), p = s->dim;
     const size_t releases = (size_t)a->options->releases;
     double *one = s->rest;
     memset(s->z, 0, seeds * p * sizeof *s->z);
@@ -533,7 +533,7 @@ static nvdp_status add_scores(struct informed *s) {
     const struct nvdp__clip_config *clip = &a->run.model->info.nvib.clip;
     const struct nvdp__word_clip both = {
         .word = clip->word, .text = clip->sequence, .window = (double)clip->window};
-    const size_t first = a->scores, seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
+    const size_t first = a->scores, seeds = nvdp__draw_count(a, NVDP__OBSERVED_RELEASE);
     for (int o = 0; o < OBSERVATIONS; o++)
         for (size_t k = 0; k < METRICS; k++)
             NVDP_TRY(nvdp__add_score(
@@ -614,7 +614,7 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
         NVDP_TRY(sum_vectors(&s, i));
         observe(&s, i);
         for (size_t from = 0, n; from < s.n; from += n) {
-            n = nvdp__min(s.n - from, together(&s));
+            n = nvdp__min(s.n - from, text_group_size(&s));
             NVDP_TRY(ask(&s, data, i, from, n));
             for (size_t j = 0; j < n; j++) {
                 set_prior(&s, j, a->weight[0]);

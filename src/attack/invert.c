@@ -279,7 +279,7 @@ static nvdp_status attack_texts(struct attack *t, bool exact) {
     const size_t candidates = GROUP * a->options->beam;
     size_t steps = 0;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
-        t->draws[observed] = nvdp__draws(a, observed);
+        t->draws[observed] = nvdp__draw_count(a, observed);
     if (a->options->surrogate != NULL) NVDP_TRY(open_surrogate(t));
     NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer, v->length,
                           &v->known));

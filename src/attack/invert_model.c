@@ -59,12 +59,12 @@ static bool hides_length(const struct nvdp__inverter *v) {
     if (set->policy != NVDP_LENGTH_PUBLIC || v->rows == 1) return true;
     for (size_t i = 0; i < set->texts; i++) {
         const size_t tokens = v->known->offset[i + 1] - v->known->offset[i];
-        if (nvdp__min(nvdp__rows(set, i), v->length) != tokens) return true;
+        if (nvdp__min(nvdp__row_count(set, i), v->length) != tokens) return true;
     }
     return false;
 }
 
-static size_t all_rows(const struct nvdp_posteriors *set, size_t i) {
+static size_t row_count(const struct nvdp_posteriors *set, size_t i) {
     return nvdp__release_rows(set, i) / (size_t)set->kappa - (set->alpha != NULL);
 }
 
@@ -77,7 +77,7 @@ static size_t source(const struct nvdp__sight *sight, size_t i) {
 
 size_t nvdp__inverter_rows(const struct nvdp__inverter *v, const struct nvdp__sight *sight,
                            size_t i) {
-    return nvdp__min(all_rows(sight->corpus->set, source(sight, i)), v->rows);
+    return nvdp__min(row_count(sight->corpus->set, source(sight, i)), v->rows);
 }
 
 static void carve(struct nvdp__inverter *v, size_t vectors, size_t tokens) {
@@ -96,7 +96,7 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     const size_t max_rows = nvdp__max(nvdp__max_rows(a), (1 + MAX_TOKENS) * (size_t)sets[0]->kappa);
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < sets[s]->texts; i++)
-            v->rows = nvdp__max(v->rows, all_rows(sets[s], i));
+            v->rows = nvdp__max(v->rows, row_count(sets[s], i));
     v->rows = nvdp__min(v->rows, v->length);
     v->spread = v->rows == 1 ? SPREAD : 1;
     v->inputs = v->scale.inputs = p + (sets[0]->alpha != NULL);

@@ -58,7 +58,7 @@ void nvdp__piece_reader_compare(struct nvdp__piece_reader *r, const float *x) {
 }
 
 /* Sets the weights of texts.  Returns the number of weights that are not 0. */
-static size_t weigh(struct nvdp__piece_reader *r) {
+static size_t set_weights(struct nvdp__piece_reader *r) {
     double sum = 0;
     size_t n = 0;
     for (; n < r->texts; n++) {
@@ -74,7 +74,7 @@ static size_t weigh(struct nvdp__piece_reader *r) {
 
 void nvdp__piece_reader_expect(struct nvdp__piece_reader *r, const float *x, float *read) {
     const bool all = isinf(r->width);
-    const size_t n = all ? 0 : weigh(r);
+    const size_t n = all ? 0 : set_weights(r);
     memcpy(r->between, x, r->inputs * sizeof *x);
     for (size_t k = 0; k < n; k++)
         cblas_saxpy((int)r->inputs, -(float)r->near[k].weight,
@@ -227,7 +227,7 @@ static const double SHARES[] = {0, .25, .5, .75, 1};
 static bool one_per_token(const struct nvdp__texts *corpus) {
     const struct nvdp_dataset *data = corpus->data;
     for (size_t i = 0; i < corpus->set->texts; i++)
-        if (nvdp__rows(corpus->set, i) != data->offset[i + 1] - data->offset[i]) return false;
+        if (nvdp__row_count(corpus->set, i) != data->offset[i + 1] - data->offset[i]) return false;
     return true;
 }
 
@@ -251,7 +251,7 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *named = NULL;
     NVDP_TRY(nvdp__dataset_create(a->ctx, n, false, &named));
     for (size_t i = 0; i < n; i++)
-        named->offset[i + 1] = nvdp__min(nvdp__rows(sight->corpus->set, first + i), v->length);
+        named->offset[i + 1] = nvdp__min(nvdp__row_count(sight->corpus->set, first + i), v->length);
     NVDP_TRY(nvdp__dataset_lay_out(a->ctx, named));
     for (size_t i = 0; i < n; i++) {
         const size_t rows = named->offset[i + 1] - named->offset[i];
@@ -265,7 +265,7 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
         }
         /* The vectors of [CLS] and [SEP] belong to no words.  A text that was cut ends without [SEP]. */
         named->ids[named->offset[i]] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
-        if (rows == (size_t)nvdp__rows(sight->corpus->set, first + i))
+        if (rows == (size_t)nvdp__row_count(sight->corpus->set, first + i))
             named->ids[named->offset[i] + rows - 1] =
                 nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
     }

@@ -270,7 +270,7 @@ static nvdp_status reserve(struct reader *r) {
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "{beam}: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
-    r->rows = group_size(r) * nvdp__longest(a);
+    r->rows = group_size(r) * nvdp__max_token_count(a);
     NVDP_TRY(NVDP__ATTACK_ARRAYS(
         a, NVDP__ITEMS(r->frequency, (1 + known->labels) * known->count),
         NVDP__ITEMS(r->prior, r->rows), NVDP__ITEMS(r->score, r->rows * known->count),
@@ -426,9 +426,9 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
     const size_t held = a->known.data->count - r.centroids.known.texts;
     nvdp__attack_begin(a, "language", "text",
                        NVDP__OBSERVEDS * rounds * held +
-                           (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
+                           (nvdp__draw_count(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t draws = nvdp__draws(a, observed);
+        const size_t draws = nvdp__draw_count(a, observed);
         struct mixture by, alone = {1, 0};
         nvdp__centroids_prepare(a, observed, 1, &r.centroids);
         nvdp__correct_clear(seeds * n, &hits);

@@ -324,7 +324,7 @@ nvdp_status nvdp__centroids_create(struct nvdp__text_attack *a, const char *atta
         NVDP__ITEMS(t->spread, count * p), NVDP__ITEMS(t->noise, count * p),
         NVDP__ITEMS(t->pooled, p), NVDP__ITEMS(t->factor, count * 2 * p),
         NVDP__ITEMS(t->constant, count), NVDP__ITEMS(t->z, max_rows * p),
-        NVDP__ITEMS(t->log_pi, max_rows), NVDP__ITEMS(t->vectors, nvdp__longest(a) * p),
+        NVDP__ITEMS(t->log_pi, max_rows), NVDP__ITEMS(t->vectors, nvdp__max_token_count(a) * p),
         NVDP__ITEMS(t->x, NVDP__ROWS * 2 * p)));
     for (size_t r = 0; r < rows; r++) { /* Welford 1962 */
         if (!nvdp__token_counts(a, data->ids[r])) continue;
@@ -385,7 +385,7 @@ static void observe(const struct nvdp__text_attack *a, const struct nvdp__texts 
 void nvdp__centroids_score(const struct nvdp__text_attack *a, const struct nvdp__texts *corpus,
                            enum nvdp__observed observed, uint64_t seed, size_t i, size_t first,
                            size_t rows, const struct nvdp__centroids *t, double *score) {
-    const size_t p = t->dim, count = t->known.count, n = nvdp__rows(corpus->set, i);
+    const size_t p = t->dim, count = t->known.count, n = nvdp__row_count(corpus->set, i);
     const bool blind = observed == NVDP__OBSERVED_PRIOR;
     if (first == 0 && !blind) observe(a, corpus, observed, seed, i, n, t);
     for (size_t r = 0; r < rows; r++)
@@ -448,9 +448,9 @@ static nvdp_status attack_nearest(struct nvdp__text_attack *a) {
     NVDP_TRY(nvdp__centroids_create(a, "nearest", &t));
     NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, a->options->seeds * n, &hits));
     NVDP_TRY(NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(score, NVDP__ROWS * t.known.count)));
-    nvdp__attack_begin(a, "nearest", "text", (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
+    nvdp__attack_begin(a, "nearest", "text", (nvdp__draw_count(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = nvdp__draws(a, observed);
+        const size_t seeds = nvdp__draw_count(a, observed);
         nvdp__correct_clear(a->options->seeds * n, &hits);
         nvdp__centroids_prepare(a, observed, choose(a, &t, observed, score), &t);
         for (size_t s = 0; s < seeds; s++)

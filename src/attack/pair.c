@@ -177,12 +177,13 @@ static nvdp_status read_pair(struct attack *a, struct nvdp__pair_attack *pair) {
                           "{pair}: expected two text numbers below %zu in the form I,J, found '%s'",
                           texts, a->options->pair);
     if (a->set->policy == NVDP_LENGTH_HIDDEN ||
-        nvdp__rows(a->set, pair->p) == nvdp__rows(a->set, pair->q))
+        nvdp__row_count(a->set, pair->p) == nvdp__row_count(a->set, pair->q))
         return NVDP_OK;
     return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                       "pair %s: expected two texts of the same length, because lengths are public, "
                       "found lengths %zu and %zu",
-                      a->options->pair, nvdp__rows(a->set, pair->p), nvdp__rows(a->set, pair->q));
+                      a->options->pair, nvdp__row_count(a->set, pair->p),
+                      nvdp__row_count(a->set, pair->q));
 }
 
 /* Draws uniformly among pairs of equal length (any pair if lengths are hidden). With `words`, draws one word of P,
@@ -196,8 +197,9 @@ static nvdp_status draw_pair(struct attack *a, size_t number, const struct nvdp_
     for (int i = 0; i < TRIES; i++) {
         pair->p = nvdp__stream_below(&stream, a->set->texts);
         pair->q = nvdp__stream_below(&stream, a->set->texts);
-        if (pair->p == pair->q || (a->set->policy != NVDP_LENGTH_HIDDEN &&
-                                   nvdp__rows(a->set, pair->p) != nvdp__rows(a->set, pair->q)))
+        if (pair->p == pair->q ||
+            (a->set->policy != NVDP_LENGTH_HIDDEN &&
+             nvdp__row_count(a->set, pair->p) != nvdp__row_count(a->set, pair->q)))
             continue;
         if (words == NULL || nvdp__pair_draw_word(&stream, words->data, pair, source))
             return NVDP_OK;

@@ -33,7 +33,7 @@ struct reader {
     double *own; /* [max. rows]: the share of public texts whose k-th row belongs to a token */
 };
 
-static size_t trained(const struct reader *r) {
+static size_t training_count(const struct reader *r) {
     const size_t known = r->attack->known.data->count;
     return known - known / HELD_OUT;
 }
@@ -47,7 +47,7 @@ static void count_own(struct reader *r, size_t largest) {
         size_t own = 0, all = 0;
         for (size_t i = 0; i < a->known.data->count; i++) {
             if (k >= nvdp__release_rows(set, i)) continue;
-            own += nvdp__form_source(&form, nvdp__rows(set, i), k) >= 0;
+            own += nvdp__form_source(&form, nvdp__row_count(set, i), k) >= 0;
             all++;
         }
         r->own[k] = all > 0 ? (double)own / (double)all : 1;
@@ -63,7 +63,7 @@ static nvdp_status reserve(struct reader *r) {
     r->width = (set->alpha != NULL ? 3 : 2) * set->dim + r->labels + 1;
     const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
     r->draws = nvdp__max(1, nvdp__min(MAX_DRAWS, samples / known));
-    const size_t before = (r->draws - 1) * trained(r);
+    const size_t before = (r->draws - 1) * training_count(r);
     double *all_x, *all_y; /* further samples of the training texts, followed by x (or y) */
     NVDP_TRY(NVDP__ATTACK_ARRAYS(
         a, NVDP__ITEMS(all_y, (before + known) * r->outputs),
@@ -131,7 +131,7 @@ static void standardize(struct reader *r, size_t n, double *x) {
 static double output_share(const struct reader *r, size_t k, size_t label) {
     const struct nvdp__texts *known = &r->attack->known;
     double sum = 0, texts = 0;
-    for (size_t i = 0; i < trained(r); i++) {
+    for (size_t i = 0; i < training_count(r); i++) {
         if (nvdp__known_label(known, i, r->labels) != label) continue;
         sum += r->y[i * r->outputs + k];
         texts++;
@@ -160,7 +160,7 @@ static nvdp_status learn_shares(struct reader *r) {
 /* Learns from nine tenths of the public texts, and chooses the penalty on the rest, once.  Fills p and guess. */
 static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_t seed) {
     struct nvdp__text_attack *a = r->attack;
-    const size_t known = a->known.data->count, n = trained(r), held = known - n;
+    const size_t known = a->known.data->count, n = training_count(r), held = known - n;
     const size_t size = r->outputs * r->width, attacked = a->attacked.data->count;
     const size_t before = observed == NVDP__OBSERVED_RELEASE ? (r->draws - 1) * n : 0;
     double *x = r->x - before * r->width, best = INFINITY;
@@ -200,8 +200,8 @@ struct word {
 
 /* Sets mark [vocabulary] to i + 1 for the distinct pieces of text i, and returns the number of these pieces.  i must
  * rise between calls. */
-static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_dataset *data, size_t i,
-                       size_t *mark) {
+static size_t mark_pieces(const struct nvdp__text_attack *a, const struct nvdp_dataset *data,
+                          size_t i, size_t *mark) {
     size_t found = 0;
     for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
         const int32_t id = data->ids[r];
@@ -225,7 +225,7 @@ static void count_words(const struct reader *r, const struct nvdp_dataset *data,
     memset(mark, 0, nvdp_tokenizer_size(tokenizer) * sizeof *mark);
     for (size_t i = 0; i < n; i++) {
         const size_t text = first + i;
-        out->words[i] = (double)distinct(r->attack, data, text, mark);
+        out->words[i] = (double)mark_pieces(r->attack, data, text, mark);
         out->hits[i] = out->guesses[i] = 0;
         for (size_t k = 0; k < r->outputs; k++) {
             if (p[text * r->outputs + k] < threshold) continue;
@@ -246,7 +246,7 @@ static double total(size_t n, const double *x) {
 static double best_threshold(const struct reader *r, const struct word *word, size_t *mark,
                              const struct tally *scratch) {
     const struct nvdp_dataset *known = r->attack->known.data;
-    const size_t from = trained(r), held = known->count - from;
+    const size_t from = training_count(r), held = known->count - from;
     double best = -1, threshold = 0.5;
     for (int k = 1; k <= THRESHOLDS; k++) {
         const double here = k / (THRESHOLDS + 1.);
@@ -267,7 +267,7 @@ static nvdp_status choose_words(struct reader *r, size_t vocabulary, size_t *mar
     for (size_t i = 0; i < vocabulary; i++)
         word[i].id = (int32_t)i;
     for (size_t i = 0; i < known->count; i++) {
-        distinct(r->attack, known, i, mark);
+        mark_pieces(r->attack, known, i, mark);
         for (size_t k = known->offset[i]; k < known->offset[i + 1]; k++)
             if (mark[known->ids[k]] == i + 1) {
                 word[known->ids[k]].texts++;
@@ -302,12 +302,12 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
     NVDP_TRY(reserve(&r));
     memset(mark, 0, vocabulary * sizeof *mark);
     for (size_t i = 0; i < known->count; i++) {
-        distinct(a, known, i, mark);
+        mark_pieces(a, known, i, mark);
         for (size_t k = 0; k < r.outputs; k++)
             r.y[i * r.outputs + k] = mark[word[k].id] == i + 1;
     }
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = nvdp__draws(a, observed);
+        const size_t seeds = nvdp__draw_count(a, observed);
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {
             const size_t at = s * n;
@@ -423,7 +423,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         count[(size_t)attacked->label[i]]++;
     const double yes = count[1];
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = nvdp__draws(a, observed);
+        const size_t seeds = nvdp__draw_count(a, observed);
         double auc = 0, square = 0;
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {

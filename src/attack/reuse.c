@@ -309,7 +309,7 @@ static double learning_rate(const struct reuse *reuse) {
 
 /* The penalty -|z|^2/(2 sqrt(h)) of a key separates two noise draws by sqrt(p/(2h)) nats, so narrow heads attend to
  * the luckiest noise.  Two heads of 8 did best at a width of 16; at 256, all numbers of heads did equally well. */
-static size_t automatic_heads(size_t dim) {
+static size_t automatic_head_count(size_t dim) {
     size_t heads = dim / HEAD_WIDTH;
     if (heads > MAX_HEADS) heads = MAX_HEADS;
     while (heads > 1 && dim % heads != 0) {
@@ -329,7 +329,7 @@ static nvdp_status create_reader(struct reuse *reuse) {
         pool = weights ? NVDP_POOL_WEIGHTED : NVDP_POOL_MEAN; /* all rows have equal weight */
     struct nvdp__reader_shape shape = {
         .dim = dim,
-        .heads = options->heads > 0 ? options->heads : automatic_heads(dim),
+        .heads = options->heads > 0 ? options->heads : automatic_head_count(dim),
         .inner = 4 * dim > MIN_INNER ? 4 * dim : MIN_INNER,
         .outputs = reuse->labels.classes,
         .act = NVDP_ACTIVATION_GELU,

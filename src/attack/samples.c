@@ -193,7 +193,7 @@ static double bound(double delta, double confidence, const size_t n[2], const si
 }
 
 /* Returns the number of elements of the ascending x above t. */
-static size_t above(size_t n, const double *x, double t) {
+static size_t count_above(size_t n, const double *x, double t) {
     size_t low = 0, high = n;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -221,9 +221,10 @@ static void choose(struct work *work, enum nvdp_audit_score score, bool favors_q
     }
     for (size_t k = 0; k < n[1]; k += 1 + k / 5) {
         double t = work->sorted[1][n[1] - 1 - k], low, false_;
-        const size_t true_ = above(n[0], work->sorted[0], t);
+        const size_t true_ = count_above(n[0], work->sorted[0], t);
         if (true_ > 0) t += (work->sorted[0][n[0] - true_] - t) / 2;
-        const size_t hits[2] = {above(n[0], work->sorted[0], t), above(n[1], work->sorted[1], t)};
+        const size_t hits[2] = {count_above(n[0], work->sorted[0], t),
+                                count_above(n[1], work->sorted[1], t)};
         const double share = (double)hits[0] / (double)n[0] - best->delta;
         if (share * (double)n[1] <= exp(*best_bound) * (double)hits[1])
             continue; /* the limits would be even worse */

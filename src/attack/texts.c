@@ -38,7 +38,7 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
         nvdp__sampler_draw(&release, i, corpus->first_key + i, vectors, z, log_pi);
         return;
     }
-    const size_t rows = nvdp__release_rows(set, i), tokens = nvdp__rows(set, i), p = set->dim;
+    const size_t rows = nvdp__release_rows(set, i), tokens = nvdp__row_count(set, i), p = set->dim;
     double all = 0;
     for (size_t r = 0; r < rows; r++) {
         const int64_t source = nvdp__form_source(&form, tokens, r);
@@ -102,7 +102,7 @@ void nvdp__scale_apply(const struct nvdp__scale *s, size_t rows, float *x) {
             x[d] = (float)(((double)x[d] - s->shift[d]) * s->by[d]);
 }
 
-size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed) {
+size_t nvdp__draw_count(const struct nvdp__text_attack *attack, enum nvdp__observed observed) {
     const struct nvdp__shared_texts *shared = attack->attacked.shared;
     if (observed != NVDP__OBSERVED_RELEASE) return 1;
     if (shared == NULL) return attack->options->seeds;
@@ -118,7 +118,7 @@ size_t nvdp__max_rows(const struct nvdp__text_attack *attack) {
     return largest;
 }
 
-size_t nvdp__longest(const struct nvdp__text_attack *attack) {
+size_t nvdp__max_token_count(const struct nvdp__text_attack *attack) {
     return nvdp__max(nvdp__linkage_rows(attack->known.set, 0, NULL),
                      nvdp__linkage_rows(attack->attacked.set, 0, NULL));
 }
@@ -328,7 +328,7 @@ nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
     nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
     made.texts = a->attacked.data->count;
     made.public_texts = a->known.data->count;
-    made.seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
+    made.seeds = nvdp__draw_count(a, NVDP__OBSERVED_RELEASE);
     memcpy(made.weight, a->weight, sizeof made.weight);
     made.tried = a->tried;
     made.weak = !nvdp__reads_states(a);

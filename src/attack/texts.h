@@ -120,10 +120,10 @@ void nvdp__scale_apply(const struct nvdp__scale *scale, size_t rows, float *x);
 #define NVDP__ATTACK_DECAY .01
 /* Returns the number of times that the attacked texts are observed, each time with other noise: the option `seeds`, or
  * at most the number that the file allows. */
-size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
+size_t nvdp__draw_count(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
 /* Return the rows of the largest sample of any text, and the tokens of the longest text. */
 size_t nvdp__max_rows(const struct nvdp__text_attack *attack);
-size_t nvdp__longest(const struct nvdp__text_attack *attack);
+size_t nvdp__max_token_count(const struct nvdp__text_attack *attack);
 /* Adds the score sum of `hits` / sum of `of` [seeds, n texts] with its 95 % interval over texts and seeds.  Texts
  * and seeds are random, tokens are not (linearized ratio).  NaN if the sum of `of` is 0.  `min` is the minimum: 0
  * for a share, -1 for a difference. */

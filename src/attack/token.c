@@ -68,7 +68,7 @@ static void carve(struct layer *l, size_t tokens, size_t longest) {
 
 static nvdp_status reserve(struct layer *l) {
     struct nvdp__text_attack *a = l->attack;
-    const size_t longest = nvdp__longest(a), max_rows = nvdp__max_rows(a);
+    const size_t longest = nvdp__max_token_count(a), max_rows = nvdp__max_rows(a);
     const size_t p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = l->scale.inputs = p + (a->known.set->alpha != NULL);
@@ -292,12 +292,12 @@ static nvdp_status attack_token(struct nvdp__text_attack *a) {
     NVDP_TRY(reserve(&l));
     NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, a->options->seeds * n, &hits));
     epoch_count(&l, &steps);
-    nvdp__attack_begin(a, "token", "step",
-                       (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
-                           n);
+    nvdp__attack_begin(
+        a, "token", "step",
+        (nvdp__draw_count(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) + n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds =
-            observed == NVDP__OBSERVED_STATES ? a->options->seeds : nvdp__draws(a, observed);
+            observed == NVDP__OBSERVED_STATES ? a->options->seeds : nvdp__draw_count(a, observed);
         nvdp__correct_clear(a->options->seeds * n, &hits);
         for (size_t s = 0; s < seeds; s++) {
             if (observed != NVDP__OBSERVED_PRIOR)

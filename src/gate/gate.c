@@ -445,7 +445,7 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
 
 /* Returns the number of samples of a text that an attack reads together: the number in the attack's options, of the
  * file or of the gate, or one if the attack cannot read more. Returns SIZE_MAX if it attacks training, not samples. */
-static size_t samples_read(const struct gate *gate, const struct nvdp__gate_check *check) {
+static size_t read_sample_count(const struct gate *gate, const struct nvdp__gate_check *check) {
     const struct nvdp_attack_info *attack = &check->attack;
     const json_t *own = json_object_get(check->options, "releases");
     const char *members = json_string_value(json_object_get(check->options, "members"));
@@ -460,7 +460,7 @@ static size_t samples_read(const struct gate *gate, const struct nvdp__gate_chec
                : gate->releases;
 }
 
-/* Makes the configuration of an attack. `samples` is from samples_read(). */
+/* Makes the configuration of an attack. `samples` is from read_sample_count(). */
 static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
                                  size_t samples, struct nvdp_config **out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
@@ -500,7 +500,7 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     nvdp__autofree char *verdict = NULL;
-    const size_t samples = samples_read(gate, check);
+    const size_t samples = read_sample_count(gate, check);
     if (samples < gate->releases)
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "the attack reads %zu of the %zu samples of a text that count", samples,

@@ -348,7 +348,7 @@ static nvdp_status parse_link(struct nvdp__h5_image *image, struct part part,
                      target);
 }
 
-static size_t padded(uint64_t size, bool pad) {
+static size_t padded_size(uint64_t size, bool pad) {
     return (size_t)(pad ? (size + 7) / 8 * 8 : size);
 }
 
@@ -364,9 +364,9 @@ static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part par
     const bool is_padded = head[0] == 1;
     const uint64_t sizes[] = {u16(head + 2), u16(head + 4), u16(head + 6)};
     if (head[0] == 3 && take(&part, 1) == NULL) return damaged(image, what, address);
-    const unsigned char *name = pass(&part, padded(sizes[0], is_padded));
-    const unsigned char *type = pass(&part, padded(sizes[1], is_padded));
-    const unsigned char *extent = pass(&part, padded(sizes[2], is_padded));
+    const unsigned char *name = pass(&part, padded_size(sizes[0], is_padded));
+    const unsigned char *type = pass(&part, padded_size(sizes[1], is_padded));
+    const unsigned char *extent = pass(&part, padded_size(sizes[2], is_padded));
     if (name == NULL || type == NULL || extent == NULL || sizes[0] < 2 ||
         name[sizes[0] - 1] != '\0' || name[0] == '\0' || sizes[0] > LONGEST_NAME + 1)
         return damaged(image, what, address);
@@ -1098,7 +1098,7 @@ static const unsigned char *heap_object(struct nvdp__h5_image *image, uint64_t a
             if (!image->records) return found;
             record(image, found, bytes);
         }
-        if (pass(&part, padded(bytes, true)) == NULL) return NULL;
+        if (pass(&part, padded_size(bytes, true)) == NULL) return NULL;
     }
     return found;
 }

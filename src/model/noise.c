@@ -111,8 +111,8 @@ static bool is_marker(const struct nvdp_tokenizer *tokenizer, int32_t id) {
 
 /* Finds the user's tokens among ids [0, n). Writes their rows in the table and their positions
  * in ids, each [n], and returns their number. */
-static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int32_t *ids,
-                     int32_t *token, int32_t *row) {
+static size_t gather_tokens(const struct nvdp__token_noise *noise, size_t n, const int32_t *ids,
+                            int32_t *token, int32_t *row) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
         if (is_marker(noise->tokenizer, ids[i])) continue;
@@ -143,7 +143,7 @@ static nvdp_status replace_tokens(struct nvdp__token_noise *noise, struct nvdp_d
                      of_text = dataset->offset[i + 1] - from - start;
         while (at <= (size_t)(index[i] - index[first]))
             offset[at++] = n;
-        const size_t found = gather(noise, of_text, ids + start, token + n, row + n);
+        const size_t found = gather_tokens(noise, of_text, ids + start, token + n, row + n);
         for (size_t k = n; k < n + found; k++)
             row[k] += (int32_t)start;
         n += found;
@@ -285,7 +285,7 @@ nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struc
         const size_t from = (size_t)batch->offset[b], of_text = (size_t)batch->offset[b + 1] - from;
         const uint64_t text = text_number(batch->split, batch->key[b]);
         const size_t found =
-            gather(noise, of_text, batch->ids + from, noise->token + n, noise->row + n);
+            gather_tokens(noise, of_text, batch->ids + from, noise->token + n, noise->row + n);
         for (size_t k = 0; k < found; k++) {
             noise->row[n + k] += (int32_t)from;
             noise->place[n + k] = (struct nvdp__token_place){text, (uint32_t)k};

@@ -347,8 +347,8 @@ static size_t put_secret(struct nvdp__batcher *b, size_t start, size_t at, size_
 
 /* Returns how many of the segment's tokens stay, because planted secrets may take the place of
  * the last tokens. */
-static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64_t first,
-                          size_t count, size_t room) {
+static size_t kept_token_count(const struct nvdp__plants *plants, size_t next, uint64_t first,
+                               size_t count, size_t room) {
     size_t planted = 0;
     for (; next < plants->count && plants->at[next].at < first + count; next++)
         planted += plants->secrets->at[plants->at[next].secret].length;
@@ -364,7 +364,7 @@ static size_t put_segment(struct nvdp__batcher *b, size_t start, size_t at, uint
     const bool whole = plants != NULL && first >= plants->text;
     const bool mixed = plants != NULL && !whole;
     size_t next = mixed ? nvdp__plants_from(plants, first) : 0, end = at + room;
-    size_t kept = mixed ? tokens_kept(plants, next, first, count, room) : count;
+    size_t kept = mixed ? kept_token_count(plants, next, first, count, room) : count;
     for (size_t i = 0; i < count; i++) {
         for (; mixed && next < plants->count && plants->at[next].at == first + i; next++)
             at = put_secret(b, start, at, end, &plants->at[next], type);

@@ -333,7 +333,7 @@ static bool has_group(const struct report_analysis *a, const struct report *repo
            fabs(a->eta - group->eta) <= 1e-9 * fabs(a->eta);
 }
 
-static size_t matches(const struct report *report, size_t task, size_t family) {
+static size_t match_count(const struct report *report, size_t task, size_t family) {
     size_t count = 0;
     for (REPORT_EACH_GROUP(report, group))
         for (size_t i = 0; i < report->analyses; i++)
@@ -350,7 +350,7 @@ static struct report_text score_name(const struct report *report, size_t task) {
 static void draw_defense(struct report_drawing *d, const struct report *report, size_t task,
                          size_t panel) {
     for (size_t f = 0; f < report->families; f++) {
-        if (matches(report, task, f) == 0) continue;
+        if (match_count(report, task, f) == 0) continue;
         report_drawing_block(d, "%s, %s\n# eta\tdefense rate x 100\tscore x 100\tits sd",
                              report->task[task].label, report->family[f].label);
         for (REPORT_EACH_GROUP(report, group))
@@ -371,7 +371,7 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
     report_drawing_key(d, "left bottom");
     fputs("set offsets graph 0.1, graph 0.15, graph 0.1, graph 0.1\n", d->script);
     for (size_t f = 0; f < report->families; f++) {
-        if (matches(report, task, f) == 0) continue;
+        if (match_count(report, task, f) == 0) continue;
         report_drawing_line(d, "2:3", NULL, report->family[f].label);
         report_drawing_plot(d, d->first + d->series - 1,
                             "using 2:3:5 with labels noenhanced left offset 0.7,0.4 font ',8' "
@@ -513,7 +513,7 @@ static size_t utility_panels(const struct report *report, size_t task) {
 }
 
 static size_t defense_panels(const struct report *report, size_t task) {
-    return matches(report, task, SIZE_MAX) > 0;
+    return match_count(report, task, SIZE_MAX) > 0;
 }
 
 /* Draws the panels of one source, or only counts them if d is NULL.  Returns `before` plus the number of panels. */

@@ -87,7 +87,8 @@ static bool in_legend(const struct report_drawing *drawing, const struct report 
            (drawing->kind == REPORT_LEGEND_WEIGHTED && weighted);
 }
 
-static size_t legend_entries(const struct report_drawing *drawing, const struct report *report) {
+static size_t legend_entry_count(const struct report_drawing *drawing,
+                                 const struct report *report) {
     size_t count = 0;
     for (size_t f = 0; f < report->families; f++) {
         count += in_legend(drawing, report, f);
@@ -106,7 +107,7 @@ static size_t legend_cell(const struct report *report) {
 
 static size_t legend_across(const struct report_drawing *drawing, const struct report *report) {
     size_t across = (size_t)drawing->figure.width / legend_cell(report);
-    size_t entries = legend_entries(drawing, report);
+    size_t entries = legend_entry_count(drawing, report);
     if (across > entries) across = entries;
     return across > 0 ? across : 1;
 }
@@ -157,7 +158,7 @@ void report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
     out->down = (panels + out->across - 1) / out->across;
     out->figure.width = panel_width(out) * (int)out->across;
     size_t cells = legend_across(out, report);
-    out->legend = (legend_entries(out, report) + cells - 1) / cells;
+    out->legend = (legend_entry_count(out, report) + cells - 1) / cells;
     out->figure.height = panel_height(out) * (int)out->down + LEGEND_LINE * (int)out->legend +
                          (out->legend > 0 ? LEGEND_PAD : 0);
     out->script = open_memstream(&out->figure.script, &out->script_size);

@@ -508,7 +508,7 @@ static void end_latex(FILE *to) {
 }
 
 /* Returns the number of rows under the heading at `row`, including the heading. */
-static size_t section_rows(const struct report_table *table, size_t row) {
+static size_t section_row_count(const struct report_table *table, size_t row) {
     size_t count = 1;
     while (row + count < table->rows && !table->row[row + count].heading) {
         count++;
@@ -527,7 +527,7 @@ void report_table_latex(const void *of, FILE *to) {
             latex_rules);
     begin_latex(table, false, to);
     for (size_t i = 0; i < table->rows; i++, used++) {
-        if (table->row[i].heading && used > 0 && used + section_rows(table, i) > PAGE) {
+        if (table->row[i].heading && used > 0 && used + section_row_count(table, i) > PAGE) {
             end_latex(to);
             fputs("\\end{table}\n", to);
             begin_latex(table, true, to);
@@ -550,7 +550,7 @@ static bool in_part(const struct report_table *table, size_t column, bool later)
     return column == 0 || table->column[column].later == later;
 }
 
-static size_t part_columns(const struct report_table *table, bool later) {
+static size_t part_column_count(const struct report_table *table, bool later) {
     size_t count = 0;
     for (size_t k = 0; k < table->columns; k++) {
         count += in_part(table, k, later);
@@ -562,7 +562,7 @@ static void put_html_row(const struct report_table *table, const struct report_r
                          FILE *to) {
     if (row->heading) {
         fprintf(to, "<tr class=\"heading\"><th colspan=\"%zu\" scope=\"rowgroup\"",
-                part_columns(table, later));
+                part_column_count(table, later));
         report_put(to, nvdp__put_html, ">", cell_text(row, 0), "</th></tr>\n");
         return;
     }
@@ -598,5 +598,5 @@ static void put_html_part(const struct report_table *table, bool later, FILE *to
 
 void report_table_html(const struct report_table *table, FILE *to) {
     put_html_part(table, false, to);
-    if (part_columns(table, true) > 1) put_html_part(table, true, to);
+    if (part_column_count(table, true) > 1) put_html_part(table, true, to);
 }

@@ -158,14 +158,15 @@ static nvdp_status set_query(struct nvdp__attributes *list, const struct nvdp__q
     return write_array(list, "decoder", query->width * query->dim, query->decoder);
 }
 
-static size_t chunks(const float *array, size_t n) {
+static size_t chunk_count(const float *array, size_t n) {
     return array != NULL ? (n + CHUNK - 1) / CHUNK : 0;
 }
 
 size_t nvdp__query_attribute_count(const struct nvdp__query_map *query) {
     if (query == NULL) return 0;
-    return chunks(query->center, query->width) + chunks(query->map, query->width * query->dim) +
-           chunks(query->decoder, query->width * query->dim);
+    return chunk_count(query->center, query->width) +
+           chunk_count(query->map, query->width * query->dim) +
+           chunk_count(query->decoder, query->width * query->dim);
 }
 
 bool nvdp__query_attribute(const char *name) {

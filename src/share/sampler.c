@@ -12,7 +12,7 @@
 
 enum { BLOCK_NORMALS = 8 }; /* normals in one block of a stream */
 
-static size_t own_rows(const struct nvdp_posteriors *posteriors, size_t i) {
+static size_t row_count(const struct nvdp_posteriors *posteriors, size_t i) {
     return posteriors->offset[i + 1] - posteriors->offset[i];
 }
 
@@ -29,7 +29,7 @@ static void draw_vectors(const struct nvdp__sampler *sampler, size_t i, uint64_t
         double *row = z + r * dim;
         nvdp__stream_seek(&stream, (uint32_t)(r * blocks));
         nvdp__stream_normals_f64(&stream, dim, row);
-        int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
+        int64_t source = nvdp__form_source(&form, row_count(posteriors, i), r);
         if (source < 0) continue;
         size_t at = (posteriors->offset[i] + (size_t)source) * dim;
         const double *mu = posteriors->mu + at, *logvar = posteriors->logvar + at;
@@ -41,7 +41,7 @@ static void draw_vectors(const struct nvdp__sampler *sampler, size_t i, uint64_t
 
 static double pseudo_count(const struct nvdp_posteriors *posteriors, size_t i, size_t r) {
     struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
-    int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
+    int64_t source = nvdp__form_source(&form, row_count(posteriors, i), r);
     double alpha = source >= 0 ? posteriors->alpha[posteriors->offset[i] + (size_t)source]
                                : nvdp__form_alpha(&form, source);
     return alpha / form.kappa;
@@ -175,7 +175,7 @@ void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
         nvdp__stream_open(&sampler->noise, NVDP__PURPOSE_EXACT, sampler->sample, key);
     nvdp__digits_open(&stream, &digits);
     for (size_t r = 0; r < rows; r++) {
-        int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
+        int64_t source = nvdp__form_source(&form, row_count(posteriors, i), r);
         size_t at = source < 0 ? 0 : (posteriors->offset[i] + (size_t)source) * dim;
         for (size_t d = 0; d < dim; d++) {
             mean[d] = source < 0 ? 0 : nvdp__grid_mean(&grids->z, factor * posteriors->mu[at + d]);

@@ -108,7 +108,7 @@ static int by_hash(const void *a, const void *b) {
 }
 
 /* Sorts items by their bytes, and removes duplicates.  Returns the number of distinct items. */
-static size_t distinct(void *items, size_t count, size_t size) {
+static size_t remove_duplicates(void *items, size_t count, size_t size) {
     const struct nvdp__key key = {.size = size, .kind = NVDP__KEY_MEMORY};
     char *item = items;
     size_t kept = 0;
@@ -220,7 +220,7 @@ static void release_block(struct block *block) {
 
 static void keep_distinct(struct list *list) {
     if (list->pair == NULL) return;
-    list->count = distinct(list->pair, list->count, sizeof *list->pair);
+    list->count = remove_duplicates(list->pair, list->count, sizeof *list->pair);
 }
 
 /* Returns the first pair of the text, or the end of the list. */

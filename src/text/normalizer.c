@@ -147,7 +147,7 @@ static nvdp_status read_replace(struct reading *reading, struct nvdp__change *st
 }
 
 /* Returns the bytes of the pattern at the start of text[0..size), size > 0; 0 if the pattern does not match there. */
-static size_t match(const struct nvdp__change *step, const char *text, size_t size) {
+static size_t match_size(const struct nvdp__change *step, const char *text, size_t size) {
     const size_t pattern = step->pattern_size;
     size_t times = 0, at = 0, bytes;
     while (at < size && (step->least > 0 || times == 0)) {
@@ -168,7 +168,7 @@ static nvdp_status replace(struct nvdp_context *ctx, const struct nvdp__change *
     size_t bytes;
     out->size = 0;
     for (size_t at = 0; at < size; at += bytes) {
-        bytes = match(step, text + at, size - at);
+        bytes = match_size(step, text + at, size - at);
         if (bytes > 0) {
             NVDP_TRY(append(ctx, out, step->content, step->content_size));
             continue;

@@ -91,7 +91,7 @@ static nvdp_status make_trie(struct nvdp_context *ctx, const struct nvdp__string
 }
 
 /* Returns the child of a node by a byte; 0 if there is none. */
-static size_t step(const struct nvdp__unigram *unigram, size_t node, char byte) {
+static size_t child_node(const struct nvdp__unigram *unigram, size_t node, char byte) {
     const size_t first = unigram->child[node];
     const unsigned char *labels = unigram->label + first;
     const unsigned char *found =
@@ -102,7 +102,7 @@ static size_t step(const struct nvdp__unigram *unigram, size_t node, char byte) 
 static int32_t find(const struct nvdp__unigram *unigram, const char *text, size_t size) {
     size_t node = 0;
     for (size_t i = 0; i < size; i++) {
-        node = step(unigram, node, text[i]);
+        node = child_node(unigram, node, text[i]);
         if (node == 0) return NO_PIECE;
     }
     return unigram->id[node];
@@ -201,7 +201,7 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
         bool alone = false; /* true if the character is a piece */
         nvdp__decode(word + at, size - at, &bytes);
         for (size_t end = at, place = 0; end < size;) {
-            place = step(unigram, place, word[end++]);
+            place = child_node(unigram, place, word[end++]);
             if (place == 0) break;
             const int32_t id = unigram->id[place];
             if (id == NO_PIECE) continue;

@@ -72,13 +72,13 @@ static void divide(struct distiller *t) {
     }
 }
 
-static size_t held_out(const struct nvdp__train_options *config, size_t texts) {
+static size_t held_out_count(const struct nvdp__train_options *config, size_t texts) {
     return nvdp__min((size_t)((double)texts * config->holdout), MOST_SCORED);
 }
 
 nvdp_status nvdp__distill_check(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 size_t texts) {
-    const size_t held = held_out(config, texts), train = texts - held;
+    const size_t held = held_out_count(config, texts), train = texts - held;
     if (texts >= FEWEST && held >= 3 && train >= 2) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "option {input}: %s: expected at least %d public texts, at least 3 among the "
@@ -92,7 +92,7 @@ static nvdp_status allocate(struct distiller *t) {
     const struct nvdp__distilled *made = t->made;
     const size_t n = made->texts, d = made->width, p = made->dim;
     NVDP_TRY(nvdp__distill_check(ctx, t->config, n));
-    t->held = held_out(t->config, n);
+    t->held = held_out_count(t->config, n);
     t->train = n - t->held;
     t->batch = nvdp__max(nvdp__min(t->config->batch, t->train) / 2 * 2, 2);
     t->neighbours = nvdp__min(NEIGHBOURS, t->train - 1);

@@ -328,7 +328,7 @@ static void name_shared_tokens(const char *run) {
             near(of->interval.low, from->interval.low, .01);
         }
         options.seeds = 5; /* more than the file has */
-        cr_expect_eq(nvdp__draws(a, NVDP__OBSERVED_RELEASE), c == 3 ? 1 : 2);
+        cr_expect_eq(nvdp__draw_count(a, NVDP__OBSERVED_RELEASE), c == 3 ? 1 : 2);
         a->attacked.shared = NULL;
         a->scores = 0;
         nvdp__shared_release(&shared);
