@@ -230,7 +230,7 @@ void nvdp__exact_expand(struct nvdp__expansion *x, double radius) {
     }
 }
 
-/* K(c+t) - K(c) - t K'(c) of the weights. */
+/* Returns the part of K(c+t) - K(c) - t K'(c) that comes from the weights. */
 static double complex weights_rest(const struct nvdp_exact *e, double c, double complex t) {
     const double total = e->all_a + c * e->all_v;
     const double complex moved = t * e->all_v, end = total + moved, step = t * plain_inverse(end);

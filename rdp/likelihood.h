@@ -45,7 +45,7 @@ void nvdp__evidence_add(struct nvdp__evidence *evidence, const struct nvdp_poste
 /* Completes the statistics; to be called after the last sample. */
 void nvdp__evidence_finish(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set);
 
-/* Quantities that do not depend on the samples. */
+/* The quantities of a likelihood that do not depend on the samples. */
 struct nvdp__likelihood {
     struct nvdp__memory memory; /* owner of the arrays */
     const struct nvdp_posteriors *set;

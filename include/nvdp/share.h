@@ -272,8 +272,8 @@ struct nvdp_ledger_summary {
     /** Largest epsilon of all samples of a text; +inf if a sample has no proof. */
     double epsilon;
     double delta;               /**< delta of all epsilons, 1e-5 */
-    double budget_epsilon;      /**< budget of a text in force; 0 if there is none */
-    double person_budget;       /**< budget of a person in force; 0 if there is none */
+    double budget_epsilon;      /**< budget per text that is in force; 0 if no budget is set */
+    double person_budget;       /**< budget per person that is in force; 0 if no budget is set */
     struct nvdp_persons person; /**< all texts of a person together */
     size_t receivers;           /**< number of named receivers */
     uint64_t receiver_samples;  /**< largest number of samples of a text that one receiver has */

@@ -412,7 +412,8 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
     const uint64_t max = *tried;
     uint64_t fit = 0, beyond = max + 1;
     double reached;
-    /* at least as many steps as by Renyi divergences, which are fast to compute */
+    /* The search by loss distributions begins at the number of steps that Renyi divergences allow, which is fast to compute
+     * and not larger. */
     if (accountant == NVDP_ACCOUNTANT_PLD) {
         NVDP_TRY(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
         beyond = fit;

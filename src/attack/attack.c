@@ -50,8 +50,8 @@ static const struct nvdp_option exposure_options[] = {
      "rank each secret among itself and N - 1 randomly drawn words; 0: among all whole words", "0",
      AT(candidates), .unit = "pieces", .max = 1 << 24},
     {"reference", NVDP_OPTION_TEXT, "DIR",
-     "for canaries: score by how much more likely they are under the attacked model than under "
-     "this one, such as the model that training started from",
+     "for canaries: the score is how much likelier they are under the attacked model than under "
+     "the model in DIR, such as the model from which training began",
      NULL, AT(reference)},
     {"guess-in", NVDP_OPTION_INTEGER, "N",
      "number of canaries with the largest scores that are guessed to have been planted; if "

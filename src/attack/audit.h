@@ -93,9 +93,9 @@ struct nvdp__canary_audit {
     double auc;                                       /* area under the ROC curve of the scores */
     size_t ways;                                      /* number of ways tried */
     struct nvdp__audit_guesses way[NVDP__AUDIT_WAYS]; /* [ways] */
-    /* Largest nvdp__audit_curve_epsilon(), for any mechanism, at the same confidence. */
+    /* Largest nvdp__audit_curve_epsilon() of all ways, for any mechanism, at the confidence of `epsilon`. */
     double curve_epsilon;
-    double mu; /* largest nvdp__audit_mu(), at the same confidence */
+    double mu; /* largest nvdp__audit_mu() of all ways, at this confidence */
 };
 
 /* Audits scored canaries. Guesses that the `in` canaries with the largest scores were in the training set, and that

@@ -446,7 +446,7 @@ static const struct nvdp_result_table pair_table = {
         {NAMED("held", NVDP_RESULT_COUNT, held[0], 0, "held-out samples of P and of Q"), .array = 2},
         {NAMED("hits", NVDP_RESULT_COUNT, hits[0], 0, "those that the test detects"), .array = 2},
         {NAMED("favours_q", NVDP_RESULT_FLAG, favors_q, 0, "the test detects Q")},
-        PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "exact and most are upper bounds", .label = "bounds only"),
+        PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "true if `exact` and `most` are upper bounds only", .label = "bounds only"),
         PAIR(holds, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound",
              .label = "bounds hold", .words = (const char *const[]){"VIOLATION", "yes"}),
         {0}}};
@@ -483,10 +483,10 @@ static void print_head(const struct nvdp__attacked *attacked, const void *of, FI
     nvdp__print_row(to, "samples",
                     "%zu of each text%s; half choose the test, the other half measure it",
                     found->samples, found->releases > 1 ? ", each with several releases" : "");
-    nvdp__print_row(
-        to, "epsilon",
-        "at delta %g; confidence of shown and of the interval: %g %% for all %zu pairs together",
-        found->delta, 100 * found->confidence, found->pairs);
+    nvdp__print_row(to, "epsilon",
+                    "at delta %g; the column shown and the interval hold with confidence %g %% for "
+                    "all %zu pairs together",
+                    found->delta, 100 * found->confidence, found->pairs);
     if (isfinite(found->certified))
         nvdp__print_row(to, promise(attacked), "%s for any two texts",
                         nvdp__bound(found->certified).text);

@@ -52,7 +52,8 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
     return NVDP_OK;
 }
 
-/* Returns the option that selects the split if all samples of the file are of one split, else "". */
+/* Returns the end of a message, which recommends {split} if the file's samples are from one split; "" if they are from
+ * several splits. */
 static struct nvdp__naming split_to_give(struct nvdp_context *ctx, const struct nvdp_shared *file) {
     char text[96] = "";
     size_t same = 0;

@@ -56,7 +56,10 @@ static int resolve(struct cli *cli, struct values *values) {
                              : cli_given(cli, "overwrite") ? "overwrite"
                                                            : NULL;
         if (option == NULL) return CLI_SUCCESS;
-        return cli_usage(cli, "option --%s: a resumed run keeps its configuration", option);
+        return cli_usage(cli,
+                         "option --%s does not apply to --resume, because a resumed run keeps its "
+                         "configuration and its files",
+                         option);
     }
     if (values->dry_run && !cli_given(cli, "out"))
         (void)nvdp_config_set(cli->config, "out", "run"); /* nothing is written */

@@ -1,10 +1,10 @@
-/* Tables of vectors as encoders: the state of a token is the vector of its piece, regardless of the other tokens. There
- * are no layers, no positions and no dropout.
+/* Encoders that are tables of vectors: the state of a token is the vector of its piece, regardless of the other tokens.
+ * These encoders have no layers, no positions and no dropout.
  *
- *     words                          the word embeddings of another model, for method word
+ *     words                          the word embeddings of another model, which the method `word` uses
  *     static-embedding, model2vec    published tables, whose sentence embedding is the mean
  *
- * The sizes of a published table are the sizes of its tensor. */
+ * The size of the vocabulary and the width of a published table are read from the shape of its tensor. */
 #include "encoder/checkpoint.h"
 #include "encoder/row.h"
 

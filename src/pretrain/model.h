@@ -2,9 +2,9 @@
  * are those of Hugging Face checkpoints:
  *  masked LM      t = LN(gelu(W h + b)),  logits = E t + c     cls.predictions.transform.*, .bias
  *  next sentence  logits = W' tanh(pooler) + b'                cls.seq_relationship.*
- * E is the table of word embeddings: the gradient of E has one part from this head and one part from the encoder's
- * input. Only masked tokens pass the first head. The logits of masked tokens [masked, V] exist one block of rows at
- * a time: loss and gradient of a block are computed before the next block. */
+ * E is the table of word embeddings. The gradient of E is the sum of a part from the head of the masked LM and a part
+ * from the encoder's input. Only masked tokens pass the head of the masked LM. The logits of masked tokens [masked, V]
+ * exist one block of rows at a time: loss and gradient of a block are computed before the next block. */
 #ifndef NVDP_SRC_PRETRAIN_MODEL_H
 #define NVDP_SRC_PRETRAIN_MODEL_H
 

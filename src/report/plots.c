@@ -543,22 +543,22 @@ static const struct plot plots[] = {
      "The divergence is summed over all that one release of a text shares, and averaged over all "
      "pairs. One infinite pair makes the mean infinite. " HOW_TO_READ,
      "RD mean, sum [nats]", REPORT_SUM_MEAN, SCATTER},
-    {"epsilon_max", "Score against epsilon at a delta, the largest pair's",
+    {"epsilon_max", "Score against epsilon at a delta, of the worst pair",
      "The epsilon of (epsilon, delta)-indistinguishability of the worst pair is converted from its "
      "Renyi divergences, and is an upper bound of the exact value. " MEASURED
      "For privatized texts, whose "
      "lengths are public, only pairs of equal length count, and a point is an eta. " HOW_TO_READ,
      "epsilon, max [nats]", REPORT_EPSILON_MAX, SCATTER},
-    {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
+    {"epsilon_mean", "Score against epsilon at a delta, mean over pairs",
      "The epsilon of (epsilon, delta)-indistinguishability is converted from Renyi divergences and "
      "averaged over pairs. " MEASURED HOW_TO_READ,
      "epsilon, mean [nats]", REPORT_EPSILON_MEAN, SCATTER},
-    {"exact_epsilon_max", "Score against the exact epsilon at a delta, the worst pair's",
+    {"exact_epsilon_max", "Score against the exact epsilon at a delta, of the worst pair",
      "The epsilon of (epsilon, delta)-indistinguishability of the worst pair is computed from the "
      "distribution of its privacy loss. No smaller epsilon holds for the pair. " MEASURED
          HOW_TO_READ,
      "exact epsilon, worst [nats]", REPORT_EXACT_MAX, SCATTER},
-    {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
+    {"exact_epsilon_mean", "Score against the exact epsilon at a delta, mean over pairs",
      "The exact epsilon is averaged over drawn pairs of texts. " MEASURED HOW_TO_READ,
      "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
     {"trade_off", "Trade-off curves, exact",

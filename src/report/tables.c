@@ -321,7 +321,7 @@ struct note {
     }
 static const char per_unit[] =
     "/comp.dim.: the sum divided by components times dimensions, as in the published tables. This "
-    "is no privacy guarantee, because a third party gets the whole sum.";
+    "is no privacy guarantee, because a guarantee depends on the whole sum.";
 /* The explanations in the order in which they appear below a table. */
 static const struct note notes[] = {
     {FIRST | SECOND | BUDGET | REFERENCE,

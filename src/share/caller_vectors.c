@@ -27,7 +27,7 @@ struct stored {
      * 'B' for bfloat16. Any other letter is a type that cannot be read. */
     char kind;
     bool swapped; /* big-endian, unlike this machine */
-    size_t size;  /* bytes of a value */
+    size_t size;  /* size of a value in bytes */
     size_t rank, shape[2];
     const unsigned char *at; /* the values; NULL until they are read */
     struct nvdp__h5_object *object;

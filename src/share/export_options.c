@@ -239,7 +239,7 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* Refuses persons for methods in which a text has several vectors: only the embedding of an encoder can be averaged. */
+/* Refuses {unit} person for methods that give a text several vectors, because only one embedding per text can be averaged. */
 static nvdp_status check_unit(struct nvdp_context *ctx,
                               const struct nvdp__export_options *options) {
     if (options->unit == NVDP__UNIT_TEXT) return NVDP_OK;

@@ -308,7 +308,7 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     NVDP_TRY(nvdp__output_printf(to, "\n## Loading\n\n"));
     NVDP_TRY(release->format->example(to, shape, quoted));
     NVDP_TRY(nvdp__output_printf(
-        to, "\n## Checking\n\n%s computes again whatever the file says of itself", verify));
+        to, "\n## Checking\n\n%s recomputes what the file states and compares", verify));
     return summary != NULL ? nvdp__output_printf(to, ".\n")
                            : nvdp__output_printf(to, "; %s trains a reader on it.\n", reuse);
 }

@@ -201,8 +201,8 @@ const struct nvdp_result_table nvdp__result_ledger = {
         LEDGER(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of all epsilons", .label = "delta"),
         LEDGER(proven_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
                "budget of a text since the first release, proven at delta 1e-5 even if releases "
-               "depend on earlier samples; 0: none, and epsilon is proven if their number and "
-               "noise do not depend on earlier samples",
+               "depend on earlier samples; 0 if no budget is set: epsilon then holds if the number "
+               "and the noise of releases do not depend on earlier samples",
                .absent = NVDP_ABSENT_OMITTED,
                NVDP_RESULT_IF(struct nvdp_ledger_summary, proven_epsilon),
                .print = print_ledger_claim),

@@ -55,7 +55,8 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
     struct nvdp_verification *to = &all->found;
     char name_of[NAME];
     const char *first =
-        files > 1 ? "The samples of a text that is in several of these files add up. " : "";
+        files > 1 ? "If a text is in several of these files, its epsilon grows with each file. "
+                  : "";
     nvdp__show_into(name_of, sizeof name_of, name);
     nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s", first, of->guarantee);
     if (passes(to, nvdp__statement_agrees)) /* the check passes in every file */

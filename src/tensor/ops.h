@@ -285,7 +285,7 @@ void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *s
 struct nvdp__lstm {
     const struct nvdp__steps *steps;
     size_t units;      /* H: units per direction */
-    const float *u[2]; /* [4H, H] gates i, f, g, o of the forward and the backward direction */
+    const float *u[2]; /* [4H, H] weights of h in the gates i, f, g, o: forward, backward */
     float *gates;      /* [rows, 8H] W x + b on entry, the gates on return */
     float *cell;       /* [rows, 2H] c, the states of the cells */
     float *out;        /* [rows, 2H] h, the outputs */

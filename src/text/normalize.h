@@ -17,8 +17,8 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field);
 
 /* ---- characters ---- */
 
-/* Decodes the code point at the start of text[0..size), size > 0, and sets the number of its bytes. Returns -1, with
- * one byte, if the bytes are invalid. */
+/* Decodes the code point at the start of text[0..size), size > 0, and sets *bytes to its length. Returns -1, and sets
+ * *bytes to 1, if the bytes are invalid. */
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes);
 /* Decodes the last code point of text[0..size) in the same way. */
 int32_t nvdp__last_rune(const char *text, size_t size, size_t *bytes);

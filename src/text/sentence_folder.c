@@ -47,7 +47,8 @@ static const char *module_path(const json_t *module) {
     return path != NULL ? path : "";
 }
 
-/* Returns the row of a first module; the end of the table if the module is not supported. */
+/* Returns the row of `firsts` for the first module of a folder; the last row, whose class is NULL, if the module is not
+ * supported. */
 static const struct first *first_row(const json_t *module) {
     const struct first *first = firsts;
     while (first->class != NULL && strcmp(first->class, class_name(module)) != 0)

@@ -314,7 +314,8 @@ struct nvdp__encoder {
     struct nvdp__bpe_work bpe;
     struct nvdp__unigram_work unigram;
     bool at_start; /* true if the range to encode is at the start of the input */
-    char *spaced;  /* a range of text with spaces or marks added */
+    /* Copy of the range, with a space before it (BPE), or with U+2581 in place of spaces (Unigram). */
+    char *spaced;
     size_t spaced_capacity;
 };
 

@@ -43,7 +43,7 @@ unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
                                     const unsigned char *decimals, uint32_t *out);
 /* Returns memory for the numbers of a row, which the caller writes; the table frees the memory. */
 nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, size_t bytes, void *out);
-/* Appends a row of this form whose numbers are in memory of nvdp__vector_rows_space(). */
+/* Appends a row that is stored in the form `form`. nvdp__vector_rows_space() returned `numbers`. */
 nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char form,
                                   const void *numbers);
 /* Doubles below this become 0, so that the square of any difference is 0 or a normal number. Otherwise two different

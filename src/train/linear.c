@@ -345,7 +345,7 @@ nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
                           reader->pairs ? "option {text-pair-column} is needed: the reader is of "
                                           "pairs of texts"
                                         : "option {text-pair-column}: expected none, because the "
-                                          "reader is of single texts");
+                                          "reader was trained on single texts");
     NVDP_TRY(
         read_texts(reader, encoder, path, text, reader->joint ? pair : NULL, label, &made.first));
     if (pair != NULL && !reader->joint)

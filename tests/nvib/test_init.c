@@ -291,8 +291,8 @@ static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
 
 /* With stdev_tau -> 0 and alpha_tau large, z is x, and log pi_j - |z_j|^2/(2 sqrt h) is the same
  * for every token. The block is then BERT's attention without its residual (Fehr & Henderson
- * 2024). Tolerance: pseudo-counts of e^17 and more make weights certain to about e^-8.5 = 2e-4
- * each; the noise is 1e-6. */
+ * 2024). Tolerance: with pseudo-counts of at least e^17, the relative standard deviation of a weight
+ * is about e^-8.5 = 2e-4. The standard deviation of the Gaussian noise is 1e-6. */
 Test(init, the_block_starts_as_ordinary_attention) {
     struct nvdp__nvib_config config = fixture_config(TOKENS);
     config.stdev_tau = 1e-6;

@@ -746,7 +746,8 @@ Test(ledger, lists_only_the_files_that_it_counts) {
 
 /* A row of a split in two files has the samples of both, whichever ledger counts them: the guarantee says so. */
 Test(ledger, rows_of_several_files_are_noticed) {
-    static const char says[] = "The samples of a text that is in several of these files add up. ";
+    static const char says[] =
+        "If a text is in several of these files, its epsilon grows with each file. ";
     struct bench bench = bench_open();
     ok(nvdp__make_directory(bench.book.ctx, support_scratch_path("rows")));
     /* one text, as others are equal */

@@ -73,7 +73,7 @@ static void release_and_verify(size_t window) {
                      " at delta 1e-05 (per word 2.954); 10 rows together: ",
                      "No useful guarantee for a text as a whole");
     const double rows =
-        nvdp_gdp_epsilon(sqrt(3) * guarantee.word.mu, 1e-5); /* a text is in three */
+        nvdp_gdp_epsilon(sqrt(3) * guarantee.word.mu, 1e-5); /* one text is in three rows */
     near(exported.spent_word_epsilon, rows, 1e-4);
     support_contains(exported.statement, "Proven for each single occurrence of a word",
                      "for 3 adjacent words epsilon is ", "its size may tell the length.");
@@ -205,7 +205,8 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
     struct nvdp_verification found = verified(folder);
     cr_expect(found.holds);
     cr_expect(found.counted);
-    static const char says[] = "The samples of a text that is in several of these files add up. ";
+    static const char says[] =
+        "If a text is in several of these files, its epsilon grows with each file. ";
     cr_expect_eq(strstr(found.guarantee, says), found.guarantee);
     support_contains(found.statement, says);
     support_contains(found.guarantee, "Proven per word: epsilon 2 at ");

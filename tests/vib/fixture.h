@@ -33,7 +33,8 @@ extern const struct kind kinds[KINDS];
 
 /* Length 5, clip off; vtdp_pool from the kind. */
 struct nvdp__nvib_config fixture_config(const struct kind *kind);
-/* The same with the sequence clip. Choice 0: a radius that all texts exceed; 1: some; 2: none. */
+/* Returns fixture_config() with a sequence clip. All texts exceed the radius of choice 0, some texts the radius of choice 1,
+ * and no text the radius of choice 2. */
 struct nvdp__nvib_config fixture_sequence(const struct kind *kind, int choice);
 /* Planned for training, two layers, random parameters (normal, 0.3), texts of 3, 1 and 4 tokens. */
 struct fixture *fixture_build(const struct kind *kind, const struct nvdp__nvib_config *config,

@@ -71,7 +71,7 @@ static void take_sources(const struct reference *ref, const double *states, doub
     }
 }
 
-/* Computes log sigma^2 of source s, dimension i. */
+/* Returns log sigma^2 of dimension i. `rho` is the row of the token under vtdp. */
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
     const struct nvdp__vib *vib = ref->fixture->vib;

@@ -143,7 +143,8 @@ Test(distill, the_clip_holds_for_any_map) {
     }
 }
 
-/* Texts that vary in two directions only: training gives these all the norm, which a start in other directions does not. */
+/* The texts vary in two directions only. Training turns a map that begins with other directions into one that has its whole
+ * norm in these two. */
 Test(distill, learns_the_directions_that_vary) {
     enum { TEXTS = 400 };
     struct nvdp__stream stream = support_stream(3, 0);
