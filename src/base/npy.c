@@ -12,8 +12,11 @@
 #include "base/own.h"
 #include "base/zip.h"
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 enum { MAGIC = 6, MAX_RANK = 32, EXCERPT = 40 };
@@ -218,6 +221,17 @@ static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whol
     return done;
 }
 
+/* Computes the checksum of a member, and frees the memory of the file's pages meanwhile. */
+static uint64_t checksum_of(const struct nvdp__npz *of, const unsigned char *data, uint64_t size) {
+    enum { PIECE = 1 << 20 };
+    uint64_t sum = crc32_z(0, NULL, 0);
+    for (uint64_t at = 0; at < size; at += PIECE) {
+        sum = crc32_z(sum, data + at, nvdp__min(size - at, PIECE));
+        (void)madvise(of->bytes, of->size, MADV_DONTNEED);
+    }
+    return sum;
+}
+
 /* Adds a member if it is an array. */
 static nvdp_status push_member(struct nvdp__npz *of, const struct nvdp__zip *zip,
                                const struct nvdp__zip_member *m) {
@@ -237,18 +251,30 @@ static nvdp_status push_member(struct nvdp__npz *of, const struct nvdp__zip *zip
         if (!inflate_to(data, m->packed, m->size, made)) return bad_zip(of, "damaged data");
         data = made;
     }
-    if (crc32_z(0, data, m->size) != m->checksum)
+    if (checksum_of(of, data, m->size) != m->checksum)
         return bad_zip(of, "a member with another checksum");
     struct nvdp__npz_array array = {.name = {m->name, m->length - 4}};
     NVDP_TRY(nvdp__npy_parse(of->ctx, of->path, (const char *)data, m->size, &array.npy));
     return NVDP__PUSH(of->ctx, of->array, of->count, of->capacity, array);
 }
 
-/* Reads the file and all of its members. */
+static nvdp_status map(struct nvdp__npz *of) {
+    nvdp__auto(nvdp__close_owned) int fd = -1;
+    struct stat info;
+    NVDP_TRY(nvdp__open_regular(of->ctx, of->path, &fd));
+    if (fstat(fd, &info) != 0 || info.st_size <= 0) return bad_zip(of, "an empty file");
+    void *made = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (made == MAP_FAILED) return nvdp__fail_errno(of->ctx, errno, "%s: cannot map", of->path);
+    of->bytes = made;
+    of->size = (size_t)info.st_size;
+    return NVDP_OK;
+}
+
+/* Maps the file, and reads all of its members. */
 static nvdp_status read_members(struct nvdp__npz *of) {
     struct nvdp__zip zip;
     struct nvdp__zip_member member;
-    NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
+    NVDP_TRY(map(of));
     if (!nvdp__zip_open(of->bytes, of->size, &zip)) return bad_zip(of, "another kind of file");
     for (uint64_t i = 0; i < zip.members; i++) {
         if (!nvdp__zip_next(&zip, &member)) return bad_zip(of, "a damaged list of members");
@@ -264,7 +290,7 @@ nvdp_status nvdp__npz_read(struct nvdp_context *ctx, const char *path, struct nv
 }
 
 void nvdp__npz_release(struct nvdp__npz *npz) {
-    free(npz->bytes);
+    if (npz->bytes != NULL) munmap(npz->bytes, npz->size);
     free(npz->array);
     nvdp__memory_release(&npz->memory);
     *npz = (struct nvdp__npz){0};

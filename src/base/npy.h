@@ -46,7 +46,7 @@ double nvdp__npy_real(uint64_t bits, size_t size);
 struct nvdp__npz {
     struct nvdp_context *ctx;
     const char *path;
-    char *bytes; /* [size] the file */
+    char *bytes; /* [size] the file, which is mapped */
     size_t size;
     uint64_t unpacked;          /* bytes */
     struct nvdp__memory memory; /* owner of unpacked arrays */
@@ -57,7 +57,7 @@ struct nvdp__npz {
     size_t count, capacity;
 };
 
-/* Reads a whole file, which the caller releases. NVDP_ERR_INPUT for another kind of file or a damaged one. */
+/* Maps a file, which the caller releases, and unpacks its packed arrays. NVDP_ERR_INPUT for another kind of file or a damaged one. */
 nvdp_status nvdp__npz_read(struct nvdp_context *ctx, const char *path, struct nvdp__npz *out);
 void nvdp__npz_release(struct nvdp__npz *npz);
 

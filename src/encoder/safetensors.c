@@ -279,6 +279,10 @@ nvdp_status nvdp__safetensors_open(struct nvdp_context *ctx, const char *path,
     return NVDP__HAND_OVER(out, file);
 }
 
+void nvdp__safetensors_forget(struct nvdp__safetensors *file) {
+    (void)madvise(file->map, file->size, MADV_DONTNEED);
+}
+
 void nvdp__safetensors_close(struct nvdp__safetensors *file) {
     if (file == NULL) return;
     if (file->map != NULL) munmap(file->map, file->size);

@@ -57,6 +57,8 @@ struct nvdp__safetensors;
 nvdp_status nvdp__safetensors_open(struct nvdp_context *ctx, const char *path,
                                    struct nvdp__safetensors **out);
 
+/* Frees the memory of the file's pages, which the system reads again when they are used. */
+void nvdp__safetensors_forget(struct nvdp__safetensors *file);
 /* Closes a file. Names and data of its tensors become invalid.
  * file: the file; may be NULL */
 void nvdp__safetensors_close(struct nvdp__safetensors *file);

@@ -29,31 +29,46 @@ struct stored {
     bool swapped; /* big-endian, unlike this machine */
     size_t size;  /* size of a value in bytes */
     size_t rank, shape[2];
-    const unsigned char *at; /* the values; NULL until they are read */
+    const unsigned char *at; /* the values from value `first` on; NULL until they are read */
+    size_t first;
+    unsigned char *held; /* owner of values that were read from HDF5 */
+    size_t capacity;
     struct nvdp__h5_object *object;
 };
 
-struct opened {
+/* A column that the caller asked for. */
+struct column {
+    const char *option, *name;
+    struct stored *from;
+};
+
+struct nvdp__vectors_file {
     struct nvdp_context *ctx;
     const char *path;
     struct stored *array;
     size_t count, capacity;
-    struct nvdp__memory memory; /* owner of values that were read from HDF5 */
-    char *bytes;                /* the file, which is mapped */
+    struct stored *vectors;
+    struct column column[3]; /* ids, labels, persons */
+    char *bytes;             /* the file, which is mapped */
     size_t size;
     struct nvdp__npz npz;
     struct nvdp__safetensors *tensors;
     struct nvdp__h5_image *image;
 };
 
-static void close_file(struct opened *of) {
+static void close_file(struct nvdp__vectors_file *of) {
+    if (of == NULL) return;
+    for (size_t i = 0; i < of->count; i++)
+        free(of->array[i].held);
     free(of->array);
     if (of->bytes != NULL) munmap(of->bytes, of->size);
-    nvdp__memory_release(&of->memory);
     nvdp__npz_release(&of->npz);
     nvdp__safetensors_close(of->tensors);
     nvdp__h5_image_free(of->image);
+    free(of);
 }
+
+NVDP__AUTOPTR(struct nvdp__vectors_file, close_file)
 
 /* Writes "float32 [1000, 384]" or "strings [1000]". */
 static const char *type_text(const struct stored *of, char text[NAME]) {
@@ -95,13 +110,14 @@ static bool is_read(const struct stored *of) {
 
 /* --- the formats: functions that list the arrays of a file --- */
 
-static nvdp_status push(struct opened *of, struct stored array, size_t length, const char *name) {
+static nvdp_status push(struct nvdp__vectors_file *of, struct stored array, size_t length,
+                        const char *name) {
     nvdp__snprintf(array.name, sizeof array.name, "%.*s", (int)nvdp__min(length, NAME), name);
     return NVDP__PUSH(of->ctx, of->array, of->count, of->capacity, array);
 }
 
 /* Adds an array of the NPY format, whose values stay where they are. */
-static nvdp_status push_npy(struct opened *of, const struct nvdp__npy *h, size_t length,
+static nvdp_status push_npy(struct nvdp__vectors_file *of, const struct nvdp__npy *h, size_t length,
                             const char *name) {
     if (h->rank <= 2 && h->kind != 'O') NVDP_TRY(nvdp__npy_check_values(h));
     const struct stored array = {.kind = h->kind,
@@ -113,7 +129,7 @@ static nvdp_status push_npy(struct opened *of, const struct nvdp__npy *h, size_t
     return push(of, array, length, name);
 }
 
-static nvdp_status open_npy(struct opened *of) {
+static nvdp_status open_npy(struct nvdp__vectors_file *of) {
     struct nvdp__npy h;
     unsigned char *map = NULL;
     NVDP_TRY(nvdp__map_file(of->ctx, of->path, 1, "arrays", &map, &of->size));
@@ -122,7 +138,7 @@ static nvdp_status open_npy(struct opened *of) {
     return push_npy(of, &h, 0, "");
 }
 
-static nvdp_status open_npz(struct opened *of) {
+static nvdp_status open_npz(struct nvdp__vectors_file *of) {
     NVDP_TRY(nvdp__npz_read(of->ctx, of->path, &of->npz));
     for (size_t i = 0; i < of->npz.count; i++) {
         const struct nvdp__npz_array *array = &of->npz.array[i];
@@ -131,7 +147,7 @@ static nvdp_status open_npz(struct opened *of) {
     return NVDP_OK;
 }
 
-static nvdp_status open_h5(struct opened *of) {
+static nvdp_status open_h5(struct nvdp__vectors_file *of) {
     NVDP_TRY(nvdp__h5_image_open(of->ctx, of->path, of->path, &of->image));
     for (size_t i = 0; i < of->image->objects; i++) {
         struct nvdp__h5_object *object = &of->image->object[i];
@@ -152,7 +168,7 @@ static nvdp_status open_h5(struct opened *of) {
     return NVDP_OK;
 }
 
-static nvdp_status open_safetensors(struct opened *of) {
+static nvdp_status open_safetensors(struct nvdp__vectors_file *of) {
     static const char kinds[] = {
         [NVDP__DTYPE_F64] = 'f',  [NVDP__DTYPE_F32] = 'f', [NVDP__DTYPE_F16] = 'f',
         [NVDP__DTYPE_BF16] = 'B', [NVDP__DTYPE_I64] = 'i', [NVDP__DTYPE_I32] = 'i',
@@ -172,11 +188,11 @@ static nvdp_status open_safetensors(struct opened *of) {
     return NVDP_OK;
 }
 
-static nvdp_status open_file(struct opened *of) {
+static nvdp_status open_file(struct nvdp__vectors_file *of) {
     static const struct {
         size_t at;
         const char *bytes;
-        nvdp_status (*open)(struct opened *of);
+        nvdp_status (*open)(struct nvdp__vectors_file *of);
     } formats[] = {{0, "\x93NUMPY", open_npy},
                    {0, "PK", open_npz},
                    {0, "\x89HDF\r\n", open_h5},
@@ -196,19 +212,37 @@ static nvdp_status open_file(struct opened *of) {
                       of->path);
 }
 
-/* Reads the values of an array of HDF5; the values of other formats are in memory. */
-static nvdp_status load(struct opened *of, struct stored *array) {
+/* Makes the rows [first, first + n) of an array readable: reads values of HDF5; those of other formats are mapped. */
+static nvdp_status load(struct nvdp__vectors_file *of, struct stored *array, size_t first,
+                        size_t n) {
+    const size_t width = array->rank > 1 ? array->shape[1] : 1;
     size_t bytes = 0;
-    unsigned char *made = NULL;
-    if (array->at != NULL || array->object == NULL) return NVDP_OK;
+    if (array->object == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__h5_image_readable(of->image, array->object));
-    if (!nvdp__mul(array->shape[0], array->rank > 1 ? array->shape[1] : 1, &bytes) ||
-        !nvdp__mul(bytes, array->size, &bytes))
+    if (!nvdp__mul(n, width, &bytes) || !nvdp__mul(bytes, array->size, &bytes))
         return NVDP__BAD_FILE(of, "dataset '%s' is too large", array->name);
-    NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, bytes)));
-    NVDP_TRY(nvdp__h5_image_rows(of->image, array->object, 0, array->shape[0], made));
-    array->at = made;
+    NVDP_TRY(nvdp__reserve(of->ctx, &array->held, &array->capacity, bytes, 1));
+    NVDP_TRY(nvdp__h5_image_rows(of->image, array->object, first, n, array->held));
+    array->at = array->held;
+    array->first = first * width;
     return NVDP_OK;
+}
+
+/* Frees the memory of mapped pages, which the system reads again when they are used. */
+static void forget(const void *map, size_t size) {
+    if (map != NULL) (void)madvise((void *)(uintptr_t)map, size, MADV_DONTNEED);
+}
+
+/* Frees the memory of all pages of the file. */
+static void forget_pages(struct nvdp__vectors_file *of) {
+    forget(of->bytes, of->size);
+    forget(of->npz.bytes, of->npz.size);
+    if (of->image != NULL) forget(of->image->at, of->image->size);
+    if (of->tensors != NULL) nvdp__safetensors_forget(of->tensors);
+}
+
+static const unsigned char *value_at(const struct stored *of, size_t i) {
+    return of->at + (i - of->first) * of->size;
 }
 
 /* --- vectors --- */
@@ -216,7 +250,7 @@ static nvdp_status load(struct opened *of, struct stored *array) {
 enum { ARRAYS_TEXT = 512 };
 
 /* Returns `list` with the first arrays of the file, for messages. */
-static const char *first_arrays(const struct opened *of, char list[ARRAYS_TEXT]) {
+static const char *first_arrays(const struct nvdp__vectors_file *of, char list[ARRAYS_TEXT]) {
     char type[NAME];
     size_t used = 0;
     nvdp__snprintf(list, ARRAYS_TEXT, "no array");
@@ -229,14 +263,15 @@ static const char *first_arrays(const struct opened *of, char list[ARRAYS_TEXT])
     return list;
 }
 
-static struct stored *find(const struct opened *of, const char *name) {
+static struct stored *find(const struct nvdp__vectors_file *of, const char *name) {
     for (size_t i = 0; i < of->count; i++)
         if (strcmp(of->array[i].name, name) == 0) return &of->array[i];
     return NULL;
 }
 
 /* Finds the vectors: the array of this name, or, without a name, the only array with the shape of vectors. */
-static nvdp_status find_vectors(const struct opened *of, const char *name, struct stored **out) {
+static nvdp_status find_vectors(const struct nvdp__vectors_file *of, const char *name,
+                                struct stored **out) {
     struct stored *found = NULL;
     char type[NAME], list[ARRAYS_TEXT];
     size_t candidates = 0;
@@ -273,31 +308,27 @@ static nvdp_status find_vectors(const struct opened *of, const char *name, struc
 }
 
 static double number_at(const struct stored *of, size_t i) {
-    return nvdp__npy_real(nvdp__npy_bits(of->at + i * of->size, of->size, of->swapped), of->size);
+    return nvdp__npy_real(nvdp__npy_bits(value_at(of, i), of->size, of->swapped), of->size);
 }
 
-static nvdp_status read_vectors(struct opened *of, const char *name,
-                                struct nvdp__caller_vectors *out) {
-    struct stored *from = NULL;
+static nvdp_status read_vectors(struct nvdp__caller_vectors *of, size_t first) {
+    const size_t n = of->rows, d = of->width;
     size_t all;
-    NVDP_TRY(find_vectors(of, name, &from));
-    NVDP_TRY(load(of, from));
-    const size_t n = from->shape[0], d = from->shape[1];
-    if (!nvdp__mul(n, d, &all)) return NVDP__BAD_FILE(of, "%zu x %zu numbers are too many", n, d);
-    NVDP_TRY(NVDP__NEW(of->ctx, out->x, all));
-    out->count = n;
-    out->width = d;
+    if (!nvdp__mul(n, d, &all))
+        return NVDP__BAD_FILE(of->file, "%zu x %zu numbers are too many", n, d);
+    NVDP_TRY(load(of->file, of->file->vectors, first, n));
+    NVDP_TRY(nvdp__reserve(of->file->ctx, &of->x, &of->capacity, all, sizeof *of->x));
     for (size_t i = 0; i < n; i++) {
-        float *x = out->x + i * d;
+        float *x = of->x + i * d;
         bool finite = true;
         for (size_t k = 0; k < d; k++) {
-            x[k] = (float)number_at(from, i * d + k) +
+            x[k] = (float)number_at(of->file->vectors, (first + i) * d + k) +
                    0.f; /* -0 is 0: equal vectors have equal bytes */
             finite &= isfinite(x[k]);
         }
         if (finite) continue;
         memset(x, 0, d * sizeof *x);
-        out->zeroed++;
+        of->zeroed++;
     }
     return NVDP_OK;
 }
@@ -320,7 +351,7 @@ static size_t put_utf8(uint32_t c, char *to) {
 static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd) {
     size_t length = of->size;
     if (of->kind == 'S') {
-        const char *from = (const char *)of->at + i * of->size;
+        const char *from = (const char *)value_at(of, i);
         while (length > 0 && from[length - 1] == '\0')
             length--;
         for (size_t k = 0; k < length; k++) {
@@ -332,8 +363,7 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
     if (of->kind == 'U') {
         size_t used = 0, zeros = 0;
         for (size_t k = 0; k < of->size / 4; k++) {
-            const uint32_t c =
-                (uint32_t)nvdp__npy_bits(of->at + i * of->size + 4 * k, 4, of->swapped);
+            const uint32_t c = (uint32_t)nvdp__npy_bits(value_at(of, i) + 4 * k, 4, of->swapped);
             zeros += c == 0;
             if (c == 0) continue;
             *odd |= zeros > 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
@@ -351,25 +381,29 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
         return isnan(real) ? 0
                            : (size_t)nvdp__snprintf(to, 32, of->size == 8 ? "%.17g" : "%.9g", real);
     }
-    const uint64_t bits = nvdp__npy_bits(of->at + i * of->size, of->size, of->swapped);
+    const uint64_t bits = nvdp__npy_bits(value_at(of, i), of->size, of->swapped);
     const unsigned unused = 64 - 8 * (unsigned)of->size;
     return (size_t)(of->kind == 'i'
                         ? nvdp__snprintf(to, 32, "%" PRId64, (int64_t)(bits << unused) >> unused)
                         : nvdp__snprintf(to, 32, "%" PRIu64, bits));
 }
 
-/* Reads the column that an option names. */
-static nvdp_status read_column(struct opened *of, const char *option, const char *name, size_t n,
-                               struct nvdp__string_column *out) {
-    const bool label = strcmp(option, "label-column") == 0, id = strcmp(option, "ids") == 0;
+static bool is_id(const struct column *of) {
+    return strcmp(of->option, "ids") == 0;
+}
+
+/* Finds the column that an option names. */
+static nvdp_status find_column(struct nvdp__vectors_file *of, struct column *column) {
+    const bool label = strcmp(column->option, "label-column") == 0;
+    const char *name = column->name;
     char type[NAME], expected[NAME + 32], list[ARRAYS_TEXT];
-    size_t used = 0, room;
+    const size_t n = of->vectors->shape[0];
     if (name == NULL) return NVDP_OK;
-    struct stored *from = find(of, name);
+    struct stored *from = column->from = find(of, name);
     nvdp__snprintf(expected, sizeof expected, "an array '%.60s'", name);
     if (from == NULL)
         return nvdp__blame_value(
-            of->ctx, option,
+            of->ctx, column->option,
             NVDP__BAD_FILE(of, "expected %s, found %s", expected, first_arrays(of, list)));
     if (from->rank != 1 || from->shape[0] != n || !is_read(from) || (from->kind == 'f' && !label))
         return NVDP__BAD_FILE(of, "array '%s': expected integers%s or strings [%zu], found %s%s",
@@ -377,15 +411,32 @@ static nvdp_status read_column(struct opened *of, const char *option, const char
                               from->kind == 'O'   ? "; convert them with a.astype(str)"
                               : from->kind == 'V' ? "; convert them with a.astype(\"S\")"
                                                   : "");
-    NVDP_TRY(load(of, from));
+    return NVDP_OK;
+}
+
+static void release_column(struct nvdp__string_column *column) {
+    free(column->text);
+    free(column->bytes);
+    *column = (struct nvdp__string_column){0};
+}
+
+/* Reads the rows [first, first + n) of a column. */
+static nvdp_status read_column(struct nvdp__vectors_file *of, const struct column *column,
+                               size_t first, size_t n, struct nvdp__string_column *out) {
+    struct stored *from = column->from;
+    size_t used = 0, room;
+    release_column(out);
+    if (from == NULL) return NVDP_OK;
+    NVDP_TRY(load(of, from, first, n));
     if (!nvdp__mul(n, from->size + 32, &room))
-        return NVDP__BAD_FILE(of, "array '%s' is too large", name);
+        return NVDP__BAD_FILE(of, "array '%s' is too large", column->name);
     NVDP_TRY(NVDP__ARRAYS(of->ctx, NULL, NVDP__ITEMS(out->text, n), NVDP__ITEMS(out->bytes, room)));
     for (size_t i = 0; i < n; i++) {
         bool odd = false;
-        const size_t length = write_value(from, i, out->bytes + used, &odd);
-        if (id && (odd || length == 0))
-            return NVDP__BAD_FILE(of, "array '%s', row %zu: expected an id, found %s", name, i,
+        const size_t length = write_value(from, first + i, out->bytes + used, &odd);
+        if (is_id(column) && (odd || length == 0))
+            return NVDP__BAD_FILE(of, "array '%s', row %zu: expected an id, found %s", column->name,
+                                  first + i,
                                   length == 0 ? "an empty one" : "no text, or a NUL inside");
         out->text[i] = out->bytes + used;
         out->bytes[used + length] = '\0';
@@ -394,25 +445,52 @@ static nvdp_status read_column(struct opened *of, const char *option, const char
     return NVDP_OK;
 }
 
+nvdp_status nvdp__caller_vectors_open(struct nvdp_context *ctx, const char *path,
+                                      const struct nvdp__vector_names *names,
+                                      struct nvdp__caller_vectors *out) {
+    nvdp__autoptr(close_file) struct nvdp__vectors_file *of = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, of, 1));
+    *of = (struct nvdp__vectors_file){.ctx = ctx,
+                                      .path = path,
+                                      .column = {{"ids", names->id, NULL},
+                                                 {"label-column", names->label, NULL},
+                                                 {"person", names->person, NULL}}};
+    NVDP_TRY(open_file(of));
+    NVDP_TRY(find_vectors(of, names->vectors, &of->vectors));
+    for (size_t c = 0; c < sizeof of->column / sizeof *of->column; c++)
+        NVDP_TRY(find_column(of, &of->column[c]));
+    *out = (struct nvdp__caller_vectors){.count = of->vectors->shape[0],
+                                         .width = of->vectors->shape[1]};
+    return NVDP__HAND_OVER(&out->file, of);
+}
+
+nvdp_status nvdp__caller_vectors_rows(struct nvdp__caller_vectors *of, size_t first, size_t n) {
+    struct nvdp__string_column *const column[] = {&of->id, &of->label, &of->person};
+    if (first == 0) of->zeroed = 0;
+    of->rows = n;
+    NVDP_TRY(read_vectors(of, first));
+    for (size_t c = 0; c < sizeof column / sizeof *column; c++)
+        NVDP_TRY(read_column(of->file, &of->file->column[c], first, n, column[c]));
+    forget_pages(of->file);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__caller_vectors_read(struct nvdp_context *ctx, const char *path,
                                       const struct nvdp__vector_names *names,
                                       struct nvdp__caller_vectors *out) {
-    nvdp__auto(close_file) struct opened of = {.ctx = ctx, .path = path};
     nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors made = {0};
-    NVDP_TRY(open_file(&of));
-    NVDP_TRY(read_vectors(&of, names->vectors, &made));
-    NVDP_TRY(read_column(&of, "ids", names->id, made.count, &made.id));
-    NVDP_TRY(read_column(&of, "label-column", names->label, made.count, &made.label));
-    NVDP_TRY(read_column(&of, "person", names->person, made.count, &made.person));
+    NVDP_TRY(nvdp__caller_vectors_open(ctx, path, names, &made));
+    NVDP_TRY(nvdp__caller_vectors_rows(&made, 0, made.count));
+    close_file(made.file);
+    made.file = NULL;
     return NVDP__HAND_OVER(out, made);
 }
 
 void nvdp__caller_vectors_release(struct nvdp__caller_vectors *vectors) {
-    struct nvdp__string_column *const column[] = {&vectors->id, &vectors->label, &vectors->person};
-    for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
-        free(column[i]->text);
-        free(column[i]->bytes);
-    }
+    release_column(&vectors->id);
+    release_column(&vectors->label);
+    release_column(&vectors->person);
     free(vectors->x);
+    close_file(vectors->file);
     *vectors = (struct nvdp__caller_vectors){0};
 }

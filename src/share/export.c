@@ -172,6 +172,7 @@ static struct nvdp__public_texts *compared(struct nvdp__export *export) {
 }
 
 nvdp_status nvdp__export_next(struct nvdp__export_part *part, bool *more) {
+    if (part->vectors.file != NULL) return nvdp__export_next_vectors(part, more);
     if (part->parts.path == NULL) {
         *more = part->begun = !part->begun;
         return NVDP_OK;
@@ -184,8 +185,8 @@ nvdp_status nvdp__export_next(struct nvdp__export_part *part, bool *more) {
 }
 
 static void rewind_part(struct nvdp__export_part *part) {
-    part->begun = false;
-    if (part->parts.path == NULL) return;
+    part->begun = part->content.begun = false;
+    if (part->parts.path == NULL && part->vectors.file == NULL) return;
     nvdp__dataset_parts_rewind(&part->parts);
     nvdp_dataset_free(part->data);
     part->data = NULL;

@@ -87,6 +87,7 @@ enum { NVDP__EXPORT_PARTS = 5 };
 
 /* The texts of one source: a split or the input file. */
 struct nvdp__export_part {
+    struct nvdp_context *ctx; /* set for vectors */
     /* The texts [first, first + data->count): all texts, unless a summary reads the source in parts. */
     struct nvdp_dataset *data;
     size_t first, count, longest;     /* count: of all texts; longest: tokens of the longest text */
@@ -94,7 +95,9 @@ struct nvdp__export_part {
     bool begun;                       /* nvdp__export_next() returned `data`, which has all texts */
     enum nvdp_split split;
     /* Vectors in place of texts: a text of `data` has one token, which stands for a vector; ids identify the texts. */
-    struct nvdp__caller_vectors vectors; /* x is NULL for texts */
+    struct nvdp__caller_vectors
+        vectors;                  /* width is 0 for texts; file is open if it is read in parts */
+    struct nvdp__content content; /* of vectors that are read in parts */
 };
 
 /* The run, and the texts to share. */
@@ -247,6 +250,8 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options);
 /* Does, for vectors, the stages that open a run, read public texts and load texts. */
 nvdp_status nvdp__export_open_vectors(struct nvdp__export *export);
+/* Does nvdp__export_next() for vectors that are read in parts. */
+nvdp_status nvdp__export_next_vectors(struct nvdp__export_part *part, bool *more);
 /* Returns the column of the answers; NULL for a summary without answers, and for samples without labels. */
 const char *nvdp__export_answers(const struct nvdp__export_options *options);
 /* Returns the options of the run of a public encoder or of vectors. */

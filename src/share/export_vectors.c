@@ -91,8 +91,8 @@ struct line {
 static nvdp_status sort_lines(struct nvdp_context *ctx, const struct nvdp__caller_vectors *of,
                               struct line **out) {
     const size_t d = of->width;
-    NVDP_TRY(NVDP__NEW(ctx, *out, of->count));
-    for (size_t i = 0; i < of->count; i++) {
+    NVDP_TRY(NVDP__NEW(ctx, *out, of->rows));
+    for (size_t i = 0; i < of->rows; i++) {
         const float *x = of->x + i * d;
         const double length = sqrt(nvdp__dot_f64(d, x, x));
         double along = 0;
@@ -101,27 +101,24 @@ static nvdp_status sort_lines(struct nvdp_context *ctx, const struct nvdp__calle
         const double inverse = length > 0 ? 1 / length : 0; /* a row of zeros is no public vector */
         (*out)[i] = (struct line){along * inverse / sqrt((double)d), inverse, x};
     }
-    NVDP__SORT(*out, of->count, NVDP__UP(struct line, along));
+    NVDP__SORT(*out, of->rows, NVDP__UP(struct line, along));
     return NVDP_OK;
 }
 
-/* Fails if a public vector is a multiple of a vector to share, even after rounding to float16, because a sample depends
- * on the direction alone. In few dimensions, different vectors have nearly the same direction, so rounding is not
- * recognized there. */
-static nvdp_status compare(struct nvdp__export *export, const struct nvdp__caller_vectors *public) {
-    const struct nvdp__caller_vectors *given = &export->from.part[0].vectors;
-    nvdp__autofree struct line *of = NULL, *among = NULL;
+/* Counts those of the vectors that are multiples of a public vector; `among`: all public vectors [public], sorted. In few
+ * dimensions, different vectors have nearly the same direction, so rounding to float16 is not recognized there. */
+static nvdp_status count_public(struct nvdp_context *ctx, const struct nvdp__caller_vectors *given,
+                                const struct line *among, size_t public, size_t *found) {
+    nvdp__autofree struct line *of = NULL;
     const size_t d = given->width;
     const double near = d > 3 ? 0x1p-10 : 0x1p-20;
-    size_t found = 0, first = 0;
-    NVDP_TRY(sort_lines(export->ctx, given, &of));
-    NVDP_TRY(sort_lines(export->ctx, public, &among));
-    for (size_t i = 0; i < given->count; i++) {
+    size_t first = 0;
+    NVDP_TRY(sort_lines(ctx, given, &of));
+    for (size_t i = 0; i < given->rows; i++) {
         bool same = false;
-        while (first < public->count && among[first].along < of[i].along - near)
+        while (first < public && among[first].along < of[i].along - near)
             first++;
-        for (size_t j = first; !same && j < public->count && among[j].along <= of[i].along + near;
-             j++) {
+        for (size_t j = first; !same && j < public && among[j].along <= of[i].along + near; j++) {
             double square = 0;
             for (size_t k = 0; k < d && square <= near * near; k++) {
                 const double apart =
@@ -130,7 +127,23 @@ static nvdp_status compare(struct nvdp__export *export, const struct nvdp__calle
             }
             same = square <= near * near;
         }
-        found += same;
+        *found += same;
+    }
+    return NVDP_OK;
+}
+
+/* Fails if a public vector is a multiple of a vector to share, even after rounding to float16, because a sample depends
+ * on the direction alone. */
+static nvdp_status compare(struct nvdp__export *export, const struct nvdp__caller_vectors *public) {
+    struct nvdp__export_part *part = &export->from.part[0];
+    nvdp__autofree struct line *among = NULL;
+    size_t found = 0;
+    NVDP_TRY(sort_lines(export->ctx, public, &among));
+    nvdp__export_rewind(export);
+    for (bool more;;) {
+        NVDP_TRY(nvdp__export_next(part, &more));
+        if (!more) break;
+        NVDP_TRY(count_public(export->ctx, &part->vectors, among, public->rows, &found));
     }
     return found == 0
                ? NVDP_OK
@@ -138,7 +151,7 @@ static nvdp_status compare(struct nvdp__export *export, const struct nvdp__calle
                             "option {center}: %s: expected public vectors, found %zu of the %zu "
                             "vectors to share among them; the shared file states the mean of the "
                             "center's vectors, which no noise protects",
-                            export->options->center, found, given->count);
+                            export->options->center, found, part->count);
 }
 
 /* Fails unless the public vectors have this width and are not 0. */
@@ -201,7 +214,38 @@ static nvdp_status read_labels(const struct nvdp__export *export, const char *co
     return NVDP_OK;
 }
 
-/* Reads the vectors to share, and their columns. */
+/* Makes the texts of the rows that are in memory. */
+static nvdp_status make_part(struct nvdp_context *ctx, bool labeled,
+                             struct nvdp__export_part *part) {
+    const struct nvdp__caller_vectors *given = &part->vectors;
+    NVDP_TRY(
+        make_texts(ctx, given->rows, given->width, given->x, given->id.text, labeled, &part->data));
+    NVDP_TRY(lend(ctx, given->rows, &given->person, &part->data->id));
+    return lend(ctx, given->rows, &given->label, &nvdp__dataset_storage(part->data)->answer);
+}
+
+nvdp_status nvdp__export_next_vectors(struct nvdp__export_part *part, bool *more) {
+    enum { NUMBERS = 1 << 18 }; /* numbers of a part */
+    struct nvdp__caller_vectors *given = &part->vectors;
+    part->first = part->data != NULL ? part->first + part->data->count : 0;
+    const size_t n = nvdp__min(given->count - part->first, NUMBERS / given->width);
+    nvdp_dataset_free(part->data);
+    part->data = NULL;
+    *more = n > 0;
+    if (n > 0) {
+        NVDP_TRY(nvdp__caller_vectors_rows(given, part->first, n));
+        NVDP_TRY(make_part(part->ctx, false, part));
+        nvdp__content_add(&part->content, part->data);
+        return NVDP_OK;
+    }
+    return nvdp__content_end(&part->content)
+               ? NVDP_OK
+               : nvdp__fail(part->ctx, NVDP_ERR_INPUT,
+                            "{vectors}: expected the same vectors whenever the file is read, found "
+                            "others: the file changed meanwhile");
+}
+
+/* Opens the vectors to share, and their columns: a summary reads them in parts, samples need all of them. */
 static nvdp_status read_rows(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     struct nvdp__export_part *part = &export->from.part[0];
@@ -209,16 +253,15 @@ static nvdp_status read_rows(struct nvdp__export *export) {
                                              .id = options->ids,
                                              .label = nvdp__export_answers(options),
                                              .person = options->person};
-    NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->vectors, &names, &part->vectors));
-    const struct nvdp__caller_vectors *given = &part->vectors;
-    NVDP_TRY(make_texts(export->ctx, given->count, given->width, given->x, given->id.text,
-                        options->with_labels, &part->data));
-    NVDP_TRY(lend(export->ctx, given->count, &given->person, &part->data->id));
-    NVDP_TRY(
-        lend(export->ctx, given->count, &given->label, &nvdp__dataset_storage(part->data)->answer));
+    const bool parts = export->summary != NULL;
+    part->ctx = export->ctx;
+    NVDP_TRY((parts ? nvdp__caller_vectors_open : nvdp__caller_vectors_read)(
+        export->ctx, options->vectors, &names, &part->vectors));
+    if (!parts) NVDP_TRY(make_part(export->ctx, options->with_labels, part));
     NVDP_TRY(nvdp__export_scan(export, part));
+    const struct nvdp__caller_vectors *given = &part->vectors;
     export->from.parts = 1;
-    export->from.texts = given->count;
+    export->from.texts = part->count;
     if (options->with_labels) NVDP_TRY(read_labels(export, given->label.text, part->data->label));
     if (given->zeroed > 0)
         nvdp__log(export->ctx, NVDP_LOG_WARNING,

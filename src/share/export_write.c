@@ -100,7 +100,7 @@ nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__e
                                size_t first, size_t n) {
     struct nvdp_model *model = export->from.run.model;
     struct nvdp_posteriors *posteriors = export->draw.posteriors;
-    if (part->vectors.x != NULL) {
+    if (part->vectors.width > 0) {
         NVDP_TRY(nvdp__export_infer_vectors(model, export->draw.batch, n,
                                             part->vectors.x + first * part->vectors.width));
     } else {
@@ -114,7 +114,7 @@ nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__e
     }
     NVDP_TRY(nvdp__model_posterior(model, 0, posteriors));
     NVDP_TRY(nvdp_posteriors_check(export->ctx, posteriors,
-                                   part->vectors.x != NULL ? export->options->vectors
+                                   part->vectors.width > 0 ? export->options->vectors
                                                            : export->options->run));
     return nvdp__export_is_fixed(export) && export->summary == NULL
                ? nvdp__release_fits(export->ctx, posteriors, &export->grids)

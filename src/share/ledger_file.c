@@ -367,49 +367,46 @@ static nvdp_status write_head(const struct nvdp__ledger *ledger) {
     return fsync(ledger->fd) == 0 ? NVDP_OK : io_error(ledger, "write");
 }
 
-/* Writes a frame of the current kind to `to`, and replaces the previous MAC by the frame's last MAC.  Returns the
- * end. */
-static unsigned char *put_frame(const struct nvdp__ledger *ledger,
-                                const struct nvdp__ledger_frame *frame, size_t release,
-                                uint64_t type, unsigned char *to, unsigned char mac[MAC]) {
-    const size_t head = sizeof *frame->release, texts = (size_t)frame->release->texts * HASH;
-    memcpy(to, frame->release, release); /* the rest is zero */
-    memcpy(to + offsetof(struct nvdp__ledger_release, type), &type, sizeof type);
-    compute_mac(ledger, mac, head, to, to + head);
-    if (texts > 0) memcpy(to + head + MAC, frame->text, texts);
-    compute_mac(ledger, to + head, texts, to + head + MAC, mac);
-    memcpy(to + head + MAC + texts, mac, MAC);
-    return to + head + 2 * (size_t)MAC + texts;
-}
-
-static size_t frame_size(const struct nvdp__ledger_release *release) {
-    return sizeof *release + 2 * (size_t)MAC + (size_t)release->texts * HASH;
+/* Writes a frame of the current kind to a file, from byte *at on, which becomes the end, and replaces the previous MAC by
+ * the frame's last MAC. */
+static nvdp_status put_frame(const struct nvdp__ledger *ledger,
+                             const struct nvdp__ledger_frame *frame, size_t release, uint64_t type,
+                             int fd, size_t *at, unsigned char mac[MAC]) {
+    const size_t texts = (size_t)frame->release->texts * HASH;
+    struct {
+        struct nvdp__ledger_release release;
+        unsigned char mac[MAC];
+    } head = {0};
+    memcpy(&head.release, frame->release, release); /* the rest is zero */
+    head.release.type = type;
+    compute_mac(ledger, mac, sizeof head.release, &head.release, head.mac);
+    compute_mac(ledger, head.mac, texts, frame->text, mac);
+    NVDP_TRY(put_bytes(ledger, fd, *at, sizeof head, &head));
+    if (texts > 0) NVDP_TRY(put_bytes(ledger, fd, *at + sizeof head, texts, frame->text));
+    NVDP_TRY(put_bytes(ledger, fd, *at + sizeof head + texts, MAC, mac));
+    *at += sizeof head + texts + MAC;
+    return NVDP_OK;
 }
 
 /* Rewrites an older file in the current kind, under the same name and with a lock, and opens it in place of the older
  * file. */
 static nvdp_status migrate(struct nvdp__ledger *ledger) {
     size_t size = sizeof ledger->head;
-    nvdp__autofree unsigned char *bytes = NULL;
     unsigned char mac[MAC];
     nvdp__autofree char *temporary = NULL;
     nvdp__auto(nvdp__close_owned) int fd = -1;
-    for (size_t i = 0; i < ledger->frames; i++)
-        size += frame_size(record_at(ledger, ledger->frame[i].at).release);
-    NVDP_TRY(NVDP__NEW(ledger->ctx, bytes, size));
-    unsigned char *to = bytes + sizeof ledger->head;
+    NVDP_TRY(nvdp__create_temporary(ledger->ctx, ledger->path.text, &temporary, &fd));
+    if (!nvdp__lock_whole(fd)) return io_error(ledger, "lock");
     memcpy(mac, ledger->id, MAC);
     for (size_t i = 0; i < ledger->frames; i++) {
         const struct nvdp__ledger_record record = record_at(ledger, ledger->frame[i].at);
         const struct nvdp__ledger_frame frame = {record.release, record.text};
-        to = put_frame(ledger, &frame, kinds[ledger->kind].release, ledger->frame[i].type, to, mac);
+        NVDP_TRY(put_frame(ledger, &frame, kinds[ledger->kind].release, ledger->frame[i].type, fd,
+                           &size, mac));
     }
     memcpy(ledger->head.kind, kinds[PRESENT].name, sizeof ledger->head.kind);
     set_head(ledger, ledger->frames, mac);
-    memcpy(bytes, &ledger->head, sizeof ledger->head);
-    NVDP_TRY(nvdp__create_temporary(ledger->ctx, ledger->path.text, &temporary, &fd));
-    if (!nvdp__lock_whole(fd)) return io_error(ledger, "lock");
-    NVDP_TRY(put_bytes(ledger, fd, 0, size, bytes));
+    NVDP_TRY(put_bytes(ledger, fd, 0, sizeof ledger->head, &ledger->head));
     NVDP_TRY(nvdp__publish(ledger->ctx, temporary, ledger->path.text, true));
     close(ledger->fd);
     ledger->fd = fd;
@@ -430,9 +427,7 @@ static bool is_in_place(const struct nvdp__ledger *ledger) {
 nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
                                 const struct nvdp__ledger_frame *frame) {
     nvdp_status status = NVDP_OK;
-    nvdp__autofree unsigned char *bytes = NULL;
     unsigned char mac[MAC];
-    size_t size = 0;
     if (ledger->size > ledger->whole)
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
                   "%s: removed an incomplete record; no samples were drawn for its release",
@@ -442,16 +437,13 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
         return io_error(ledger, "write");
     if (ledger->kind != PRESENT) NVDP_TRY(migrate(ledger));
     const struct nvdp__ledger_head before = ledger->head;
-    for (size_t i = 0; i < count; i++)
-        size += frame_size(frame[i].release);
-    NVDP_TRY(NVDP__NEW(ledger->ctx, bytes, size));
-    unsigned char *to = bytes;
+    size_t at = ledger->whole;
     memcpy(mac, ledger->mac, MAC);
     for (size_t i = 0; i < count; i++) {
-        to = put_frame(ledger, &frame[i], sizeof *frame->release, frame[i].release->type, to, mac);
+        NVDP_TRY_OR_CLEAN(put_frame(ledger, &frame[i], sizeof *frame->release,
+                                    frame[i].release->type, ledger->fd, &at, mac));
         if (i == 0) memcpy(ledger->added, mac, MAC);
     }
-    NVDP_TRY_OR_CLEAN(put_bytes(ledger, ledger->fd, ledger->whole, size, bytes));
     if (fsync(ledger->fd) != 0) NVDP_TRY_OR_CLEAN(io_error(ledger, "write"));
     /* If a copy was put in place of the file, the next export would not find these records. */
     if (!is_in_place(ledger))

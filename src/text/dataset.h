@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/base.h"
+#include "base/cache.h"
 #include "text/tokenizer.h"
 #include <nvdp/dataset.h>
 
@@ -222,6 +223,18 @@ nvdp_status nvdp__dataset_load(struct nvdp_context *ctx, const struct nvdp_token
 nvdp_status nvdp__dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                  size_t n, const size_t *rows, struct nvdp_dataset **out);
 
+/* ---- texts that are read several times ---- */
+
+/* Finds out whether each pass over texts has the texts and ids of the first pass. The caller sets the struct to zero. */
+struct nvdp__content {
+    struct nvdp__digest digest; /* of this pass, so far */
+    bool begun, known;          /* a pass has begun; the first pass ended */
+    char first[NVDP__DIGEST_HEX];
+};
+void nvdp__content_add(struct nvdp__content *content, const struct nvdp_dataset *data);
+/* Ends a pass. Returns false if it had other texts than the first pass. */
+bool nvdp__content_end(struct nvdp__content *content);
+
 /* ---- texts that repeat ---- */
 
 /* Two texts are equal if their tokens are equal; a ledger recognizes texts in the same way. */
@@ -249,8 +262,9 @@ struct nvdp__text_digests {
 nvdp_status nvdp__text_digests_add(struct nvdp__text_digests *digests,
                                    const struct nvdp_dataset *data);
 void nvdp__text_digests_release(struct nvdp__text_digests *digests);
-/* Counts the rows of each text, and sorts the digests. */
-nvdp_status nvdp__repeats_count(struct nvdp__text_digests *digests, struct nvdp__repeats *out);
+/* Counts the rows of each text. */
+nvdp_status nvdp__repeats_count(const struct nvdp__text_digests *digests,
+                                struct nvdp__repeats *out);
 
 /* Returns true if `drawn` further samples of a text keep within the `promise` of its run. A text without earlier
  * samples may have as many samples as a row gets, `samples`, because the caller chose this number, even beyond the

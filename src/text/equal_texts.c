@@ -249,6 +249,25 @@ static void list(const size_t *texts, size_t most, char text[NVDP__REPEATS_TEXT]
     }
 }
 
+void nvdp__content_add(struct nvdp__content *content, const struct nvdp_dataset *data) {
+    if (!content->begun) content->digest = nvdp__digest_begin();
+    content->begun = true;
+    for (size_t i = 0; i < data->count; i++) {
+        const size_t at = data->offset[i], n = data->offset[i + 1] - at;
+        nvdp__digest_bytes(&content->digest, data->ids + at, n * sizeof *data->ids);
+        nvdp__digest_text(&content->digest, data->id != NULL ? data->id[i] : NULL);
+    }
+}
+
+bool nvdp__content_end(struct nvdp__content *content) {
+    char digest[NVDP__DIGEST_HEX] = "";
+    if (content->begun) nvdp__digest_end(&content->digest, digest);
+    if (!content->known) memcpy(content->first, digest, sizeof digest);
+    content->begun = false;
+    content->known = true;
+    return strcmp(digest, content->first) == 0;
+}
+
 nvdp_status nvdp__text_digests_add(struct nvdp__text_digests *digests,
                                    const struct nvdp_dataset *data) {
     /* the key is random, so equal digests of different texts are left to chance: about 2^-64 for 2^32 texts */
@@ -268,23 +287,34 @@ void nvdp__text_digests_release(struct nvdp__text_digests *digests) {
     *digests = (struct nvdp__text_digests){.ctx = digests->ctx};
 }
 
-nvdp_status nvdp__repeats_count(struct nvdp__text_digests *digests, struct nvdp__repeats *out) {
-    const struct nvdp__key by_bytes = {.size = sizeof *digests->digest, .kind = NVDP__KEY_MEMORY};
+/* Digests are sorted and counted in blocks, by their first bytes, so that sorting needs little memory. */
+nvdp_status nvdp__repeats_count(const struct nvdp__text_digests *digests,
+                                struct nvdp__repeats *out) {
+    enum { BLOCK = 1 << 15 };
+    const struct nvdp__key by_bytes = {.size = NVDP__TEXT_DIGEST, .kind = NVDP__KEY_MEMORY};
+    nvdp__auto(nvdp__text_digests_release) struct nvdp__text_digests block = {.ctx = digests->ctx};
     nvdp__autofree size_t *texts = NULL; /* number of texts by their number of rows */
     struct nvdp__repeats made = {.most = 0};
-    const size_t n = digests->count;
-    nvdp__sort(digests->digest, n, sizeof *digests->digest, &by_bytes, 1);
-    for (int pass = 0; pass < 2; pass++) { /* finds the largest number, then counts */
-        for (size_t i = 0, end; i < n; i = end) {
-            for (end = i + 1; end < n && memcmp(digests->digest[i], digests->digest[end],
-                                                sizeof *digests->digest) == 0;)
-                end++;
-            if (pass == 0)
-                made.most = nvdp__max(made.most, end - i);
-            else
-                texts[end - i]++;
+    const size_t blocks = digests->count / BLOCK + 1;
+    size_t capacity = 0;
+    for (size_t b = 0; b < blocks; b++) {
+        block.count = 0;
+        for (size_t i = 0; i < digests->count; i++) {
+            const unsigned char *of = digests->digest[i];
+            if (((size_t)of[0] << 16 | (size_t)of[1] << 8 | of[2]) * blocks >> 24 != b) continue;
+            NVDP_TRY(nvdp__reserve(block.ctx, &block.digest, &block.capacity, block.count + 1,
+                                   sizeof *block.digest));
+            memcpy(block.digest[block.count++], of, sizeof *block.digest);
         }
-        if (pass == 0) NVDP_TRY(NVDP__NEW(digests->ctx, texts, made.most + 1));
+        nvdp__sort(block.digest, block.count, sizeof *block.digest, &by_bytes, 1);
+        for (size_t i = 0, end; i < block.count; i = end) {
+            for (end = i + 1; end < block.count && memcmp(block.digest[i], block.digest[end],
+                                                          sizeof *block.digest) == 0;)
+                end++;
+            made.most = nvdp__max(made.most, end - i);
+            NVDP_TRY(nvdp__reserve(block.ctx, &texts, &capacity, made.most + 1, sizeof *texts));
+            texts[end - i]++;
+        }
     }
     list(texts, made.most, made.text);
     *out = made;

@@ -477,32 +477,18 @@ static nvdp_status changed(const struct nvdp__dataset_parts *parts, nvdp_status 
 
 /* Returns the context that records the messages of a pass: NULL after the first pass, which had them. */
 static struct nvdp_context *listener(const struct nvdp__dataset_parts *parts) {
-    return parts->known ? NULL : parts->ctx;
-}
-
-/* Adds the texts and ids of a part to the digest of the pass. */
-static void add_content(struct nvdp__dataset_parts *parts, const struct nvdp_dataset *data) {
-    parts->read.texts += data->count;
-    for (size_t i = 0; i < data->count; i++) {
-        const size_t at = data->offset[i], n = data->offset[i + 1] - at;
-        NVDP__DIGEST_NUMBERS(&parts->read.digest, n);
-        nvdp__digest_bytes(&parts->read.digest, data->ids + at, n * sizeof *data->ids);
-        nvdp__digest_text(&parts->read.digest, data->id != NULL ? data->id[i] : NULL);
-    }
+    return parts->content.known ? NULL : parts->ctx;
 }
 
 /* Ends a pass: the first pass logs its findings, and a further pass must have found the same texts. */
 static nvdp_status end_pass(struct nvdp__dataset_parts *parts, const struct nvdp__rows *rows) {
-    char digest[NVDP__DIGEST_HEX];
-    nvdp__digest_end(&parts->read.digest, digest);
-    if (parts->known && strcmp(digest, parts->digest) != 0) return changed(parts, NVDP_OK);
-    if (!parts->known) {
-        memcpy(parts->digest, digest, sizeof digest);
-        parts->known = true;
-        parts->max_rows = parts->read.rows;
+    const bool first = !parts->content.known;
+    if (!nvdp__content_end(&parts->content)) return changed(parts, NVDP_OK);
+    if (first) {
+        parts->max_rows = parts->read;
         nvdp__rows_log_skipped(parts->ctx, parts->path, rows->skipped);
         if (parts->format == NVDP__TABLE_LINES)
-            nvdp__table_log_lines(parts->ctx, parts->path, parts->read.rows);
+            nvdp__table_log_lines(parts->ctx, parts->path, parts->read);
         log_findings(parts->ctx, parts->path, rows->not_utf8, &parts->findings);
     }
     nvdp__dataset_parts_rewind(parts);
@@ -515,13 +501,13 @@ static nvdp_status make_part(struct nvdp__dataset_parts *parts, const struct nvd
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     struct nvdp__rows rows = *from; /* the class names stay with the reader */
     rows.labels = NULL;
-    NVDP_TRY(keep_chosen(parts->chosen != NULL ? parts->chosen + parts->read.rows : NULL,
-                         parts->known ? NULL : parts->public, &rows));
-    parts->read.rows += from->count;
+    NVDP_TRY(keep_chosen(parts->chosen != NULL ? parts->chosen + parts->read : NULL,
+                         parts->content.known ? NULL : parts->public, &rows));
+    parts->read += from->count;
     if (rows.count == 0) return NVDP_OK;
     NVDP_TRY(dataset_of_rows(parts->ctx, parts->tokenizer, parts->config.max_length, &rows, &data));
-    add_content(parts, data);
-    if (!parts->known) add_findings(parts->tokenizer, data, &parts->findings);
+    nvdp__content_add(&parts->content, data);
+    if (!parts->content.known) add_findings(parts->tokenizer, data, &parts->findings);
     return NVDP__HAND_OVER(out, data);
 }
 
@@ -532,7 +518,6 @@ nvdp_status nvdp__dataset_parts_next(struct nvdp__dataset_parts *parts,
     nvdp_dataset_free(*data);
     *data = NULL;
     if (parts->rows == NULL) {
-        parts->read.digest = nvdp__digest_begin();
         status = nvdp__row_chunks_open(listener(parts), &parts->config, parts->use, parts->path,
                                        NULL, parts->format, &parts->rows);
     }
@@ -540,16 +525,17 @@ nvdp_status nvdp__dataset_parts_next(struct nvdp__dataset_parts *parts,
         status = nvdp__row_chunks_next(parts->rows, &rows);
         if (status != NVDP_OK) break;
         if (rows->count == 0) return end_pass(parts, rows);
-        if (rows->count > parts->max_rows - parts->read.rows) return changed(parts, NVDP_OK);
+        if (rows->count > parts->max_rows - parts->read) return changed(parts, NVDP_OK);
         NVDP_TRY(make_part(parts, rows, data));
     }
-    return status != NVDP_OK && parts->known ? changed(parts, status) : status;
+    return status != NVDP_OK && parts->content.known ? changed(parts, status) : status;
 }
 
 void nvdp__dataset_parts_rewind(struct nvdp__dataset_parts *parts) {
     nvdp__row_chunks_close(parts->rows);
     parts->rows = NULL;
-    parts->read.rows = parts->read.texts = 0;
+    parts->read = 0;
+    parts->content.begun = false;
 }
 
 void nvdp__dataset_parts_close(struct nvdp__dataset_parts *parts) {

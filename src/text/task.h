@@ -4,7 +4,6 @@
 #define NVDP_SRC_TEXT_TASK_H
 
 #include "base/array.h"
-#include "base/cache.h"
 #include "base/file.h"
 #include "text/dataset.h"
 #include "text/normalize.h"
@@ -293,13 +292,9 @@ struct nvdp__dataset_parts {
     bool *chosen;                  /* [max_rows] rows that are chosen; NULL for all rows */
     size_t max_rows;               /* number of rows of the file; SIZE_MAX if it is not known yet */
     struct nvdp__row_chunks *rows; /* the file; NULL between two passes */
-    struct {
-        size_t rows, texts;
-        struct nvdp__digest digest;
-    } read;     /* by this pass, so far */
-    bool known; /* the first pass ended, so the next two members are set */
-    struct nvdp__findings findings;
-    char digest[NVDP__DIGEST_HEX]; /* digest of all texts and ids */
+    size_t read;                   /* number of rows of this pass so far */
+    struct nvdp__content content;  /* .known is set when the first pass ended */
+    struct nvdp__findings findings; /* of the first pass */
 };
 /* Returns true for a file that can be read several times and is too large to be read as a whole. */
 bool nvdp__dataset_has_parts(const struct nvdp_dataset_config *config, const char *path);

@@ -1,5 +1,6 @@
 /* Summaries of a collection: what the file holds, that its noise and claims are those of the options, the ledger, refusals, and
  * changes that nvdp verify finds. */
+#include "base/npy.h"
 #include "changed_file.h"
 #include "fixture.h"
 #include "share/summarize.h"
@@ -277,6 +278,34 @@ Test(summarize, memory_does_not_grow_with_the_texts, .timeout = 120) {
         peak[k] = peak_of(&p, rows, NULL);
     }
     cr_expect_leq((peak[1] - peak[0]) / (MANY - FEW), 64, "%g bytes per row",
+                  (peak[1] - peak[0]) / (MANY - FEW));
+}
+/* Vectors of 64 bytes are read in parts, too.  The bound has room for pages of the file that the system maps together. */
+Test(summarize, memory_does_not_grow_with_the_vectors, .timeout = 120) {
+    enum { FEW = 100000, MANY = 300000, WIDTH = 16 };
+    struct place p = {.ctx = support_context(), .rows = 0};
+    const char *public = support_scratch_path("public.npy");
+    double peak[2];
+    snprintf(p.input, sizeof p.input, "%s", support_scratch_path("vectors.npy"));
+    for (size_t k = 0; k < 3; k++) {
+        const size_t rows = k == 0 ? 50 : k == 1 ? FEW : MANY;
+        char head[NVDP__NPY_HEAD];
+        FILE *file = fopen(k == 0 ? public : p.input, "w");
+        nvdp__npy_put_head(head, "<f4", rows, WIDTH);
+        fwrite(head, 1, sizeof head, file);
+        uint64_t state = k + 1;
+        for (size_t i = 0; i < rows; i++) {
+            float x[WIDTH];
+            for (size_t j = 0; j < WIDTH; j++) {
+                state = state * 6364136223846793005 + 1442695040888963407;
+                x[j] = (float)(state >> 40) - 0x1p23f;
+            }
+            fwrite(x, sizeof x, 1, file);
+        }
+        fclose(file);
+        if (k > 0) peak[k - 1] = peak_of(&p, rows, public);
+    }
+    cr_expect_leq((peak[1] - peak[0]) / (MANY - FEW), 100, "%g bytes per row",
                   (peak[1] - peak[0]) / (MANY - FEW));
 }
 #endif
