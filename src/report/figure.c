@@ -49,8 +49,8 @@ enum { LOOKS = sizeof looks / sizeof *looks };
 
 static int look_index(const char *name) {
     enum nvdp_method method;
-    const bool known = nvdp_method_find(NULL, name, &method) == NVDP_OK;
-    return known && (int)method < LOOKS - 1 ? (int)method : LOOKS - 1;
+    return nvdp_method_find(NULL, name, &method) == NVDP_OK && (int)method < LOOKS - 1 ? (int)method
+                                                                                       : LOOKS - 1;
 }
 
 bool report_same_look(const char *method, const char *other) {
