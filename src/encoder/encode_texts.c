@@ -272,7 +272,7 @@ static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
 /* Finds the format by the name, else by the first bytes. */
 static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     const char *const path = reader->path;
-    const bool json = nvdp__table_format_of(path) == NVDP__TABLE_JSONL;
+    const bool json = nvdp__path_table_format(path) == NVDP__TABLE_JSONL;
     struct nvdp__field head;
     if (nvdp__is_table(path) && !json) return read_rows(reader, NULL, NVDP__TABLE_TSV);
     NVDP_TRY(nvdp__lines_open(reader->ctx, path, lines));
@@ -297,7 +297,7 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(read_any(&reader, &lines));
     if (input.data.count == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one %s, found none", path,
-                          limits->only_objects || nvdp__table_format_of(path) == NVDP__TABLE_JSONL
+                          limits->only_objects || nvdp__path_table_format(path) == NVDP__TABLE_JSONL
                               ? "JSON line"
                               : "text");
     return NVDP__HAND_OVER(out, input);

@@ -351,7 +351,7 @@ static nvdp_status take_value(struct sanitize *work, const char **at, const char
     *out = json_loadb(*at, (size_t)(end - *at),
                       JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &where);
     if (*out == NULL) return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
-    for (*at += where.position; *at < end && nvdp__is_one_of(**at, " \t\r\n");)
+    for (*at += where.position; *at < end && nvdp__is_in_set(**at, " \t\r\n");)
         ++*at;
     return NVDP_OK;
 }
@@ -370,7 +370,7 @@ static nvdp_status put_object(struct sanitize *work, struct part *part, struct n
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
         const int use = column_use(&work->layout, name, &which);
         NVDP_TRY(report_column(work, part, use, name));
-        for (at++; nvdp__is_one_of(*at, " \t\r\n");) /* after the colon */
+        for (at++; nvdp__is_in_set(*at, " \t\r\n");) /* after the colon */
             at++;
         const size_t before = (size_t)(at - copied);
         NVDP_TRY(take_value(work, &at, end, &value));

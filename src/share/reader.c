@@ -389,7 +389,7 @@ static nvdp_status collect_names(struct nvdp_context *ctx, const char *path, cha
                           "%s: expected at most %d different labels, found %zu", path, MAX_CLASSES,
                           distinct);
     labels->classes = distinct;
-    return nvdp__names_of(ctx, distinct, sorted, NULL, &labels->name);
+    return nvdp__names_select(ctx, distinct, sorted, NULL, &labels->name);
 }
 
 static nvdp_status parse_words(struct nvdp_context *ctx, const char *path, char *const *line,

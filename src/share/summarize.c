@@ -155,7 +155,7 @@ struct summarizer {
     double resolution;
 };
 
-static struct summarizer *summarizer_of(struct nvdp__export *export) {
+static struct summarizer *as_summarizer(struct nvdp__export *export) {
     return (struct summarizer *)export;
 }
 
@@ -184,7 +184,7 @@ static nvdp_status read_classes(struct summarizer *to, const char *list) {
 
 /* Returns the length of the noise in the difference of two classes' means, for classes of average size.  Without
  * classes, returns the length of the noise in the mean of all rows. */
-static double resolution_of(const struct nvdp__summary_facts *of, size_t classes) {
+static double noise_length(const struct nvdp__summary_facts *of, size_t classes) {
     const struct nvdp__summary *plan = &of->plan;
     const double unit = sqrt((double)plan->dim) * plan->sigma_off / (double)plan->units;
     if (classes == 0) return unit / (plan->alpha * plan->beta);
@@ -192,7 +192,7 @@ static double resolution_of(const struct nvdp__summary_facts *of, size_t classes
 }
 
 static nvdp_status plan(struct nvdp__export *export) {
-    struct summarizer *of = summarizer_of(export);
+    struct summarizer *of = as_summarizer(export);
     const struct nvdp__export_options *options = export->options;
     struct nvdp__summary_facts *facts = &of->facts;
     struct nvdp_posteriors *like = &export->like;
@@ -219,7 +219,7 @@ static nvdp_status plan(struct nvdp__export *export) {
     NVDP_TRY(nvdp__summary_plan(
         export->ctx, export->from.units, like->dim * (facts->joint ? 1 : export->from.parts),
         of->classes > 2 ? of->classes : answered, facts->epsilon, facts->delta, &facts->plan));
-    of->resolution = resolution_of(facts, of->classes);
+    of->resolution = noise_length(facts, of->classes);
     const size_t width = facts->plan.width, items = facts->rows + 1;
     export->longest_rows = 1;
     export->grids = (struct nvdp__release_grids){.type = NVDP__H5_I32, .z = facts->plan.grid};
@@ -241,7 +241,7 @@ static nvdp_status plan(struct nvdp__export *export) {
 /* Sets the names of the classes in the file, and logs the resolution of the summary before anything is spent. */
 static nvdp_status announce(struct nvdp__export *export) {
     static const double COARSE = .3; /* lengths of a row */
-    const struct summarizer *of = summarizer_of(export);
+    const struct summarizer *of = as_summarizer(export);
     const struct nvdp__summary *plan = &of->facts.plan;
     if (of->classes > 0) {
         json_t *names = nvdp__label_names(of->class_name, of->classes);
@@ -380,7 +380,7 @@ static void wipe(struct sums *sums) {
 }
 
 /* Returns the parts from which x is made: the texts, both texts of pairs, or pairs as one text. */
-static size_t parts_of(struct summarizer *of, struct nvdp__export_part *part[2]) {
+static size_t list_parts(struct summarizer *of, struct nvdp__export_part *part[2]) {
     struct nvdp__export_source *from = &of->export.from;
     part[0] = of->facts.joint ? &from->joint : &from->part[0];
     part[1] = &from->part[1];
@@ -396,7 +396,7 @@ static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t 
     struct nvdp__export_part *part[2];
     nvdp__autofree float *line = NULL;
     NVDP_TRY(NVDP__NEW(export->ctx, line, p));
-    for (size_t k = 0, parts = parts_of(of, part); k < parts; k++) {
+    for (size_t k = 0, parts = list_parts(of, part); k < parts; k++) {
         NVDP_TRY(nvdp__export_infer(export, part[k], first, n));
         for (size_t i = 0; i < n; i++) {
             float *to = k == 0 ? sums->x + i * d : line;
@@ -442,7 +442,7 @@ static nvdp_status next_rows(struct summarizer *of, bool *more) {
     struct nvdp__export_source *from = &of->export.from;
     struct nvdp__export_part *part[2];
     NVDP_TRY(nvdp__export_next(&from->part[0], more));
-    for (size_t k = 0, parts = parts_of(of, part); k < parts; k++) {
+    for (size_t k = 0, parts = list_parts(of, part); k < parts; k++) {
         bool also = *more;
         if (part[k] != &from->part[0]) NVDP_TRY(nvdp__export_next(part[k], &also));
         if (also != *more || (also && part[k]->data->count != from->part[0].data->count))
@@ -561,7 +561,7 @@ nvdp_status nvdp__summary_rowwise(struct nvdp__export *export) {
 
 /* Adds up the texts, draws the matrix, and writes the matrix and the synthetic rows. */
 static nvdp_status draw(struct nvdp__export *export) {
-    struct summarizer *of = summarizer_of(export);
+    struct summarizer *of = as_summarizer(export);
     const struct nvdp__summary *plan = &of->facts.plan;
     nvdp__auto(wipe) struct sums sums = {.entries = nvdp__summary_entries(plan),
                                          .numbers = export->draw.texts * plan->width,

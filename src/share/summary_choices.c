@@ -16,7 +16,7 @@
 /* --- a task --- */
 
 /* Returns the layout of the task; NULL for other files of the caller, and if there is no task. */
-static const struct nvdp__layout *layout_of(const struct nvdp__export *export) {
+static const struct nvdp__layout *task_layout(const struct nvdp__export *export) {
     const char *task = export->options->summary.task;
     enum nvdp_task_id id;
     if (task == NULL || nvdp_task_find(NULL, task, &id) != NVDP_OK || id == NVDP_TASK_TSV)
@@ -25,7 +25,7 @@ static const struct nvdp__layout *layout_of(const struct nvdp__export *export) {
 }
 
 void nvdp__summary_set_task(const struct nvdp__export *export, struct nvdp_dataset_config *config) {
-    const struct nvdp__layout *layout = layout_of(export);
+    const struct nvdp__layout *layout = task_layout(export);
     if (layout != NULL && !layout->task.pair) config->task = layout->task.id;
 }
 
@@ -71,7 +71,7 @@ static nvdp_status take_task(struct nvdp__export *export) {
                              &path));
     NVDP_TRY(keep(export, path, &options->input));
     NVDP_TRY(nvdp__export_check_center(export->ctx, options));
-    const struct nvdp__layout *layout = layout_of(export);
+    const struct nvdp__layout *layout = task_layout(export);
     if (layout == NULL) return NVDP_OK;
     NVDP_TRY(check_task(export));
     options->text_column = layout->text;

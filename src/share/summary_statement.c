@@ -24,7 +24,7 @@ double nvdp__synthetic_scale(const struct nvdp__summary_facts *of) {
 }
 
 /* Returns epsilon of `units` units that change together. */
-static double epsilon_of(const struct nvdp__summary_facts *of, size_t units) {
+static double group_epsilon(const struct nvdp__summary_facts *of, size_t units) {
     return nvdp_gdp_epsilon((double)units * of->plan.mu, of->delta);
 }
 
@@ -69,12 +69,12 @@ void nvdp__summary_certify(struct nvdp__release_facts *facts) {
     facts->certificate = (struct nvdp_certificate){
         .theorem = NVDP_THEOREM_SEQUENCE,
         .mu = of->plan.mu,
-        .epsilon = epsilon_of(of, 1),
+        .epsilon = group_epsilon(of, 1),
         .delta = of->delta,
         .radius = of->plan.mu / 2,
         .named_bound = nvdp__named_bound(nvdp__summary_guess(&of->plan, 0), 1, 0)};
     for (size_t i = 0; i < NVDP__REPEATS; i++)
-        facts->repeat[i] = (struct nvdp__repeat){rows[i], epsilon_of(of, rows[i]), INFINITY};
+        facts->repeat[i] = (struct nvdp__repeat){rows[i], group_epsilon(of, rows[i]), INFINITY};
     of->together = isnan(facts->training_epsilon) ? NAN : epsilon_together(facts);
 }
 

@@ -249,13 +249,13 @@ nvdp_status nvdp__dataset_select(struct nvdp_context *ctx, const struct nvdp_dat
         memcpy(dataset->types + to, from->types + start, bytes);
         if (from->tag != NULL) memcpy(dataset->tag + to, from->tag + start, bytes);
     }
-    if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));
+    if (from->id != NULL) NVDP_TRY(nvdp__names_select(ctx, n, from->id, rows, &dataset->id));
     storage->task = *from->task;
     dataset->split = from->split;
     if (source->labels != NULL) {
         storage->more_labels = source->more_labels;
-        NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task->classes + storage->more_labels,
-                                from->task->labels, NULL, &storage->labels));
+        NVDP_TRY(nvdp__names_select(ctx, (size_t)from->task->classes + storage->more_labels,
+                                    from->task->labels, NULL, &storage->labels));
         storage->task.labels = storage->labels;
     }
     return NVDP__HAND_OVER(out, dataset);

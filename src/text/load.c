@@ -40,7 +40,7 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
     nvdp__digest_text(&digest, NVDP_VERSION);
     NVDP__DIGEST_NUMBERS(
         &digest, VERSION,
-        (uint64_t)(nvdp__is_table(path) ? nvdp__table_format_of(path) : NVDP__TABLE_LINES));
+        (uint64_t)(nvdp__is_table(path) ? nvdp__path_table_format(path) : NVDP__TABLE_LINES));
     nvdp__digest_bytes(&digest, bytes, count);
     nvdp__digest_text(&digest, tokenizer->digest);
     NVDP__DIGEST_NUMBERS(&digest, config->max_length, (uint64_t)config->task);
@@ -131,7 +131,7 @@ static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const ch
         name[i] = bytes;
         bytes += strlen(bytes) + 1;
     }
-    return nvdp__names_of(ctx, count, name, NULL, out);
+    return nvdp__names_select(ctx, count, name, NULL, out);
 }
 
 static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,

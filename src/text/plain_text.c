@@ -208,7 +208,7 @@ static const char *const abbreviations[] = {"mr", "mrs", "ms",   "dr",  "st",  "
                                             "eg", "ie",  "capt", "hon", "lt",  "mt",  "vol"};
 
 static bool may_begin(char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || nvdp__is_one_of(c, "\"'([{") ||
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || nvdp__is_in_set(c, "\"'([{") ||
            (unsigned char)c >= 0x80;
 }
 
@@ -238,9 +238,9 @@ static bool abbreviates(const char *text, size_t dot) {
  * change no token, because sentences end at spaces. */
 size_t nvdp__sentence_end(const char *text, size_t size) {
     for (size_t at = 0; at < size; at++) {
-        if (!nvdp__is_one_of(text[at], ".!?")) continue;
+        if (!nvdp__is_in_set(text[at], ".!?")) continue;
         size_t end = at + 1;
-        while (end < size && nvdp__is_one_of(text[end], "\"')]}.!?")) {
+        while (end < size && nvdp__is_in_set(text[end], "\"')]}.!?")) {
             end++;
         }
         size_t next = end;

@@ -33,7 +33,7 @@ static bool has_end(const char *path, const char *end) {
     return size > n && strncasecmp(path + size - n, end, n) == 0;
 }
 
-enum nvdp__table_format nvdp__table_format_of(const char *path) {
+enum nvdp__table_format nvdp__path_table_format(const char *path) {
     if (has_end(path, ".csv")) return NVDP__TABLE_CSV;
     if (has_end(path, ".jsonl") || has_end(path, ".ndjson") || has_end(path, ".json"))
         return NVDP__TABLE_JSONL;
@@ -41,7 +41,7 @@ enum nvdp__table_format nvdp__table_format_of(const char *path) {
 }
 
 bool nvdp__is_table(const char *path) {
-    return has_end(path, ".tsv") || nvdp__table_format_of(path) != NVDP__TABLE_TSV;
+    return has_end(path, ".tsv") || nvdp__path_table_format(path) != NVDP__TABLE_TSV;
 }
 
 char nvdp__separator(enum nvdp__table_format format) {
@@ -75,14 +75,14 @@ void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t no
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu of %zu texts are empty", path, empty, rows);
 }
 
-bool nvdp__is_one_of(char c, const char *set) {
+bool nvdp__is_in_set(char c, const char *set) {
     return c != '\0' && strchr(set, c) != NULL;
 }
 
 struct nvdp__field nvdp__trimmed(struct nvdp__field field, const char *set) {
-    for (; field.size > 0 && nvdp__is_one_of(field.text[0], set); field.size--)
+    for (; field.size > 0 && nvdp__is_in_set(field.text[0], set); field.size--)
         field.text++;
-    while (field.size > 0 && nvdp__is_one_of(field.text[field.size - 1], set))
+    while (field.size > 0 && nvdp__is_in_set(field.text[field.size - 1], set))
         field.size--;
     return field;
 }
@@ -628,7 +628,7 @@ nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvd
     bool quoted = false;
     *format = NVDP__TABLE_TSV;
     if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
-    *format = nvdp__table_format_of(path);
+    *format = nvdp__path_table_format(path);
     if (*format != NVDP__TABLE_TSV) return NVDP_OK;
     NVDP_TRY(nvdp__table_chunks_open(ctx, path, *format, &chunks));
     NVDP_TRY(find_quotes(&chunks, &quoted));

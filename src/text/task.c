@@ -251,8 +251,8 @@ nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
     return NVDP_OK;
 }
 
-nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *const *name,
-                           const size_t *rows, const char ***out) {
+nvdp_status nvdp__names_select(struct nvdp_context *ctx, size_t count, const char *const *name,
+                               const size_t *rows, const char ***out) {
     nvdp__autofree struct nvdp__field *field = NULL;
     NVDP_TRY(NVDP__NEW(ctx, field, count));
     for (size_t i = 0; i < count; i++) {
@@ -399,7 +399,7 @@ static size_t fold_name(struct nvdp__field name, char *to) {
     size_t size = 0;
     for (size_t i = 0; i < name.size; i++) {
         const char c = name.text[i];
-        if (!nvdp__is_one_of(c, " \t\r\n")) to[size++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+        if (!nvdp__is_in_set(c, " \t\r\n")) to[size++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
     }
     const struct nvdp__field folded = {to, size};
     const bool no = nvdp__field_is(folded, "false"), yes = nvdp__field_is(folded, "true");
@@ -558,10 +558,10 @@ static const char BLANKS[] = " \t\r";
 static bool begins_array(struct nvdp__field line) {
     size_t i = 1;
     if (line.size == 0 || line.text[0] != '[') return false;
-    while (i < line.size && nvdp__is_one_of(line.text[i], BLANKS))
+    while (i < line.size && nvdp__is_in_set(line.text[i], BLANKS))
         i++;
-    if (i == line.size || nvdp__is_one_of(line.text[i], "{\"[")) return true;
-    while (i < line.size && nvdp__is_one_of(line.text[i], "0123456789+-.eE, \t\r]"))
+    if (i == line.size || nvdp__is_in_set(line.text[i], "{\"[")) return true;
+    while (i < line.size && nvdp__is_in_set(line.text[i], "0123456789+-.eE, \t\r]"))
         i++;
     return i == line.size;
 }
@@ -572,12 +572,12 @@ static bool begins_array(struct nvdp__field line) {
 static bool names_column(struct nvdp__field line, const char *name) {
     bool named = false;
     for (size_t from = 0, to = 0; from <= line.size; from = ++to) {
-        while (to < line.size && !nvdp__is_one_of(line.text[to], ",;|\t"))
+        while (to < line.size && !nvdp__is_in_set(line.text[to], ",;|\t"))
             to++;
         struct nvdp__field field =
             nvdp__trimmed((struct nvdp__field){line.text + from, to - from}, BLANKS);
         const char quote = field.size > 1 ? field.text[0] : '\0';
-        if (nvdp__is_one_of(quote, "\"'") && field.text[field.size - 1] == quote)
+        if (nvdp__is_in_set(quote, "\"'") && field.text[field.size - 1] == quote)
             field = nvdp__trimmed((struct nvdp__field){field.text + 1, field.size - 2}, BLANKS);
         const bool is_name =
             field.size == strlen(name) && strncasecmp(field.text, name, field.size) == 0;
@@ -663,7 +663,7 @@ static nvdp_status open_table(struct nvdp__row_chunks *of, const char *path, con
         if (tsv->format != NVDP__TABLE_TSV) return NVDP_OK;
     }
     if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
-    tsv->format = nvdp__table_format_of(path);
+    tsv->format = nvdp__path_table_format(path);
     if (tsv->format == NVDP__TABLE_TSV && nvdp__tsv_is_quoted(bytes, count)) {
         tsv->format = NVDP__TABLE_QUOTED_TSV;
         nvdp__table_log_quotes(of->ctx, path);
@@ -694,7 +694,7 @@ static nvdp_status begin(struct nvdp__row_chunks *of) {
     if (of->config.task != NVDP_TASK_TSV || rows->task.regression) return NVDP_OK;
     of->collect = rows->labeled && (from == NULL || from->labels == NULL);
     if (from == NULL || from->labels == NULL) return NVDP_OK;
-    NVDP_TRY(nvdp__names_of(of->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
+    NVDP_TRY(nvdp__names_select(of->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
     rows->task.labels = rows->labels;
     rows->task.classes = from->classes;
     return NVDP_OK;

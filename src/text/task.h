@@ -72,7 +72,7 @@ enum nvdp__table_format {
 };
 /* Recognizes a format by the extension, before .gz or .xz: .csv, .jsonl, .ndjson and .json; any other extension is
  * TSV. */
-enum nvdp__table_format nvdp__table_format_of(const char *path);
+enum nvdp__table_format nvdp__path_table_format(const char *path);
 /* true if the name has one of the nvdp__table_ends */
 bool nvdp__is_table(const char *path);
 char nvdp__separator(enum nvdp__table_format format); /* returns the separator between fields */
@@ -90,7 +90,7 @@ void nvdp__table_log_lines(struct nvdp_context *ctx, const char *path, size_t te
 /* Logs the notices about invalid and empty texts among this number of rows. */
 void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
                            size_t empty, size_t rows);
-bool nvdp__is_one_of(char c, const char *set);
+bool nvdp__is_in_set(char c, const char *set);
 /* Returns the field without those bytes at its beginning and end that are in the set. */
 struct nvdp__field nvdp__trimmed(struct nvdp__field field, const char *set);
 /* Returns the first byte after a byte-order mark that is not blank; '\0' if there is none. */
@@ -204,8 +204,8 @@ bool nvdp__field_number(struct nvdp__field field, double *number);
 nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
                              const struct nvdp__field *first, size_t stride, const char ***out);
 /* Copies name[rows[i]] in the same way; name[i] if `rows` is NULL. */
-nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *const *name,
-                           const size_t *rows, const char ***out);
+nvdp_status nvdp__names_select(struct nvdp_context *ctx, size_t count, const char *const *name,
+                               const size_t *rows, const char ***out);
 
 /* ---- rows ---- */
 

@@ -136,7 +136,7 @@ void nvdp__linear_release(struct nvdp__linear_reader *reader) {
 nvdp_status nvdp__linear_set_task(struct nvdp__linear_reader *reader, size_t count,
                                   const char *const *name, double low, double high) {
     const bool scores = count == 0;
-    if (!scores) NVDP_TRY(nvdp__names_of(reader->ctx, count, name, NULL, &reader->names));
+    if (!scores) NVDP_TRY(nvdp__names_select(reader->ctx, count, name, NULL, &reader->names));
     reader->answers = count > 2 ? count : 1;
     reader->task = (struct nvdp_task){
         .id = NVDP_TASK_TSV,

@@ -56,8 +56,8 @@ Test(table, csv) {
 }
 
 Test(table, endings_in_upper_case) {
-    cr_expect_eq(nvdp__table_format_of("a/TRAIN.CSV"), NVDP__TABLE_CSV);
-    cr_expect_eq(nvdp__table_format_of("a.Json.gz"), NVDP__TABLE_JSONL);
+    cr_expect_eq(nvdp__path_table_format("a/TRAIN.CSV"), NVDP__TABLE_CSV);
+    cr_expect_eq(nvdp__path_table_format("a.Json.gz"), NVDP__TABLE_JSONL);
     cr_expect(nvdp__is_table("a.TSV"));
 }
 
