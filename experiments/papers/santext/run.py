@@ -6,11 +6,12 @@ program? Epsilon is per token and per unit of distance: the log probabilities of
 epsilon d, and the tokens of a text add up. SanText+ promises nothing for its non-sensitive words. The vocabulary is restricted to the task's
 words and p is .3, as published. A score counts as higher or lower beyond two standard errors of the dev texts. These errors leave
 out what another seed of the training would change."""
+import collections
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, agrees, mean, number, scaled_down, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, agrees, glue_rows, mean, number, scaled_down, unknown, verdict  # noqa: E402
 from claims import all_beyond, beyond, error_of_difference, judge, listed  # noqa: E402
 
 study = Study(__file__, "SanText (Yue et al. 2021), table by table", {
@@ -29,7 +30,7 @@ study = Study(__file__, "SanText (Yue et al. 2021), table by table", {
 TASKS = {"sst2": "{glue}/SST-2", "stsb": "{glue}/STS-B", "qnli": "{glue}/QNLI"}
 SENTENCE = "the old bridge over the river was painted bright green last summer ."
 EPSILONS = (4, 5, 6)  # of `model`, beside the published 12, 14, 16 of BERT
-MAJORITY = .5092  # most frequent class of SST-2's dev texts
+MAJORITY, MAJORITY_QNLI = .5092, .5054  # most frequent class of the dev texts
 NAMES = {"random": "random", "laplace-nearest": "FBDD", "santext": "SanText", "santext-plus": "SanText+"}
 
 
@@ -137,6 +138,29 @@ def table2(study):
 
 
 @study.table
+def stop_words(study):
+    """Section 4.5: share of the stop words that are not sensitive at w = .9"""
+    def work():
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        counts = collections.Counter(word for split in ("train", "dev") for row in glue_rows(study.options.glue, "SST-2", split) for word in row["sentence"].lower().split())
+        ranked = sorted(counts, key=lambda word: (-counts[word], word))
+        stop = [word for word in ranked if word in ENGLISH_STOP_WORDS]
+        frequent = set(ranked[:round(.1 * len(ranked))])
+        return {"words": len(ranked), "stop": len(stop), "left": sum(word in frequent for word in stop),
+                "occurrences": sum(counts[word] for word in stop if word in frequent) / sum(counts[word] for word in stop)}
+
+    found = study.once("stop-words", ["SST-2", "scikit-learn", .9], 0.01, work)
+    share, often = (found, found) if isinstance(found, Missing) else (found["left"] / found["stop"], found["occurrences"])
+    return Table("The words of the train and dev files of SST-2, by their own frequency, and the stop words of scikit-learn that occur there. The paper names no list.",
+                 ["", "paper", "ours"], [["different words", 14730, found["words"]], ["stop words among them", "not printed", found["stop"]], ["share of these words that is not sensitive", .98, share],
+                  ["share of their occurrences", "not printed", often]],
+                 verdict([share, often], lambda share, often: unknown("%s of the different stop words are not sensitive, and %s of their occurrences. The published %s lies between, and the paper says neither "
+                                                                      "which list nor which of the two it counts." % (number(share), number(often), ".98"))
+                         if share < .98 < often else abs(share - .98) < .02, "nearly every stop word is frequent enough.", "fewer stop words are frequent enough."))
+
+
+@study.table
 def efficiency(study):
     """Section 5.2: time to sanitize SST-2"""
     exact, nearest = (sanitized("sst2", mechanism, 2)[1]["cpu"] for mechanism in ("santext", "laplace-nearest"))
@@ -228,33 +252,61 @@ def defense(epsilon, attacker="{model}", suffix="", task="sst2"):
 
 @study.table
 def figure4(study):
-    """Figure 4: defense rate of mask token inference, and accuracy"""
+    """Figure 4: defense rate of mask token inference, and accuracy, SST-2"""
+    return inference("sst2")
+
+
+@study.table
+def figure4_qnli(study):
+    """Figure 4: defense rate of mask token inference, and accuracy, QNLI"""
+    return inference("qnli")
+
+
+def cause(rates, scores):
+    """Returns why the trade differs from the published one, as far as N_x of Figure 5 tells."""
+    kept = deniability("BERT", EPSILONS[-1])["n_w.median"]
+    if any(isinstance(value, Missing) for value in (kept, *rates, *scores)):
+        return ""
+    return ("Epsilon %d has N_x %s over our encoder. The paper prints .6 for its epsilon 15, with an accuracy of .81, .115 below texts that are not sanitized; ours is %s below. So the loss is alike at the same N_x. "
+            "The defense rate has less room here: our attacker is small and wrong in %s of the guesses on texts that are not sanitized, so it can rise by %s at most." % (
+                EPSILONS[-1], number(kept, 2), number(scores[-1] - scores[-2]), number(rates[-1]), number(1 - rates[-1])))
+
+
+def inference(task):
     rows, rates, scores, errors = [], [], [], []
     for epsilon in (*EPSILONS, 0):
-        found = defense(epsilon)
+        found = defense(epsilon, task=task)
         rates.append(found["defense_rate"])
         errors.append(found["original_error"])
-        scores.append(original(epsilon))
+        scores.append(original(epsilon, task))
         rows.append([epsilon or "not sanitized", rates[-1], errors[-1], scores[-1]])
 
     def test(*_):
-        noise, blur = error_of_difference("sst2"), 2 ** .5 * max(errors)
+        noise, blur = error_of_difference(task), 2 ** .5 * max(errors)
         steps = [before - after for before, after in zip(rates, rates[1:])], [after - before for before, after in zip(scores, scores[1:])]
         order = all_beyond([step / blur for step in steps[0]] + [step / noise for step in steps[1]], 1)
         rise, loss = rates[-2] - rates[-1], scores[-1] - scores[-2]
         worse = [beyond(.20 - rise, blur), beyond(loss - .04, noise)]
         trade = "at epsilon %d the defense rate rises by %s and the accuracy falls by %s (published %s and %s)." % (EPSILONS[-1], number(rise), number(loss), ".20", ".04")
+        ordered = (order, "the smaller the epsilon, the more guesses are wrong and the lower is the score, as published.",
+                   "the order of the epsilons is another one.", "the order of the epsilons is within two standard errors.")
+        if task != "sst2" and beyond(scores[-1] - MAJORITY_QNLI, noise) is not True:
+            rates_fall = all_beyond([step / blur for step in steps[0]], 1)
+            return unknown("%s pairs teach the encoder nothing even without sanitization (%s; most frequent class %s), so the accuracies say nothing. The defense rate %s as epsilon grows. "
+                           "10,000 pairs (`--pairs 10000`) would take about a quarter of an hour of one core." % (
+                               number(study.options.pairs), number(scores[-1]), number(MAJORITY_QNLI), "falls, as published," if rates_fall else "does not fall at each step"))
+        if task != "sst2":
+            return judge(ordered)
         return judge(
             (False if all(worse) else None if True in worse else True, trade,
              "the trade is worse: " + trade + " A larger epsilon would lower the rise, and a smaller one would raise the loss.", trade),
-            (order, "the smaller the epsilon, the more guesses are wrong and the lower is the score, as published.",
-             "the order of the epsilons is another one.", "the order of the epsilons is within two standard errors."))
+            ordered)
 
     return Table(
-        scale=scale("`%s`, the attacker too" % study.options.model, "many") + " " + RATE % study.options.texts,
+        scale=scale("`%s`, the attacker too" % study.options.model, TRAINED[task]["rows"], "texts of SST-2" if task == "sst2" else "pairs of QNLI") + " " + RATE % study.options.texts,
         header=["epsilon", "defense rate, ours", "its standard error", "accuracy, ours"], rows=rows,
         note="The paper draws its numbers, also of QNLI, and prints two for SST-2. At its epsilon 16 the defense rate is .20 higher than without sanitization, "
-             "and the accuracy .04 lower (.055 in its Tables 1 and 3).",
+             "and the accuracy .04 lower (.055 in its Tables 1 and 3). " + cause(rates, scores) if task == "sst2" else "The paper draws its numbers and prints none.",
         verdict=verdict(rates + scores, test, "", ""))
 
 
