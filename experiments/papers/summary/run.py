@@ -485,7 +485,7 @@ def tuned(study):
         cells = [found(task, 1, "ridge", count), *(mean(made[reader]) if made else made for reader in ("ridge", "none"))]
         rows.append([first, task, format(count, ",") if count else "all", found(task, 1, "none", count), *cells])
         gains.append(cells[1] if isinstance(cells[1], Missing) else cells[1] - cells[0])
-    return Table(scale="Accuracy on the task's dev file; %s, tuned for 3 epochs as a classifier of another task; mean of %d draws of the noise. The tuned encoder was not trained on the summarized rows, so the statement covers them." % (
+    return Table(scale="Accuracy on the task's dev file; %s, tuned for 3 epochs as a classifier of another task; mean of %d draws of the noise. The tuned encoder was not trained on the summarized rows, so the statement covers these rows." % (
                      os.path.basename(study.options.model.rstrip("/")), study.options.seeds),
                  header=["tuned on", "summarized", "rows", "as it is, no noise", "as it is, epsilon 1", "tuned, epsilon 1", "tuned, no noise"], rows=rows,
                  verdict=verdict(gains, lambda *gains: min(gains) > 0, "tuning on another task helps at epsilon 1 in every row.", "tuning on another task changes the score at epsilon 1 by %s." % ", ".join(
