@@ -340,7 +340,7 @@ Test(formats, cards_escape_names) {
         char *text = support_read(card);
         support_contains(
             text, of[i].load, support_path("\n``a`b\"c # d%s`` holds", of[i].ending),
-            support_path("\n``nvdp verify $'a`b\"c\\x0a# d%s'`` computes", of[i].ending));
+            support_path("\n``nvdp verify $'a`b\"c\\x0a# d%s'`` recomputes", of[i].ending));
         support_lacks(text, "\n# d");
     }
 }
