@@ -507,6 +507,7 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     nvdp__auto(release_list) struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
     nvdp__auto(release_block) struct block block = {0};
     struct nvdp__spent worst = {0};
+    if (of->release->texts == 0) return NVDP_OK;
     NVDP_TRY(nvdp__reserve(records->ctx, &own.pair, &own.capacity, (size_t)of->release->texts,
                            sizeof *own.pair));
     for (size_t i = 0; i < of->release->texts; i++) {

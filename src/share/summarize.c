@@ -384,7 +384,7 @@ static size_t list_parts(struct summarizer *of, struct nvdp__export_part *part[2
     struct nvdp__export_source *from = &of->export.from;
     part[0] = of->facts.joint ? &from->joint : &from->part[0];
     part[1] = &from->part[1];
-    return of->facts.joint ? 1 : from->parts;
+    return !of->facts.joint && from->parts > 1 ? 2 : 1;
 }
 
 /* Sets x of the rows [first, first + n) of the parts' texts. The means of texts are on a sphere whose radius is the
