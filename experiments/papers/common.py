@@ -412,6 +412,7 @@ class Study:
             if self.dry:
                 return print("%d measurements are left, about %.1f hours" % (len(self.planned), self.left))
             return self.redraw()
+        program(self.options.nvdp)  # remembers the commit before a measurement, during which the source may change
         try:
             for name in self.tables if "all" in self.options.tables else self.options.tables:
                 print(self.text(name) + "\n", flush=True)
@@ -441,11 +442,13 @@ def page_table(page, *header):
 
 @functools.lru_cache(None)
 def program(nvdp):
-    """Returns the version of the program, and the commit of its source; + marks a source with changes."""
+    """Returns the version of the program, and the commit of its source; + marks a source with changes, and a program that is older than its source."""
     said = subprocess.run([nvdp, "--version"], check=False, stdout=subprocess.PIPE, text=True).stdout.split() if shutil.which(nvdp) else []
     git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
     commit = git("rev-parse", "--short=12", "HEAD") if shutil.which("git") else ""
-    return {"version": said[1] if said[:1] == ["nvdp"] else None, "commit": (commit + "+" * bool(git("status", "--porcelain", "-uno", "*.c", "*.h", "*.inc"))) if commit else None}
+    changed = commit and (git("status", "--porcelain", "-uno", "*.c", "*.h", "*.inc") or said and any(
+        os.path.getmtime(path) > os.path.getmtime(shutil.which(nvdp)) for folder in {*COMMON_CODE, *OTHER_CODE, *sum(CODE.values(), ())} for path in code_files(folder)))
+    return {"version": said[1] if said[:1] == ["nvdp"] else None, "commit": (commit + "+" * bool(changed)) if commit else None}
 
 
 @functools.lru_cache(None)
@@ -465,16 +468,18 @@ def digest_of_files(path):
     return digest.hexdigest()[:16]
 
 
+def code_files(folder):
+    return [os.path.join(place, name) for place, _, names in sorted(os.walk(os.path.join(ROOT, folder))) for name in sorted(names) if name.endswith((".c", ".h", ".inc", ".cu"))]
+
+
 @functools.lru_cache(None)
 def code_of(command):
     """Returns a digest of the code that decides the numbers of a command, without comments and spaces."""
     digest = hashlib.sha256()
     for folder in sorted(COMMON_CODE + CODE.get(command, OTHER_CODE)):
-        for place, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
-            for name in sorted(names):
-                if name.endswith((".c", ".h", ".inc", ".cu")):
-                    text = re.sub(r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", lambda match: match[1] or " ", read(os.path.join(place, name)), flags=re.S)
-                    digest.update((name + "\0" + " ".join(text.split())).encode())
+        for path in code_files(folder):
+            text = re.sub(r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", lambda match: match[1] or " ", read(path), flags=re.S)
+            digest.update((os.path.basename(path) + "\0" + " ".join(text.split())).encode())
     return digest.hexdigest()[:16]
 
 

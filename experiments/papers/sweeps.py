@@ -68,7 +68,7 @@ class SweepStudy(Study):
         report = json.loads(self.program("report", out, "--no-figures", "--json", take=True))
         settings = [small(group, out) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
         self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings},
-                         "source": self.source(arguments, code_of("sweep"), arguments)})
+                         "source": self.source(arguments, code_of("sweep"), [*arguments, *self.paths_in(arguments[1])])})
         self.used[name] = self.records[name], code_of("sweep")
         return Settings(settings)
 
@@ -83,6 +83,10 @@ class SweepStudy(Study):
     def arguments(self, grid):
         """Returns what a record stores of a grid: everything but the seeds, and the folders as {name}."""
         return ["sweep", json.dumps(self.filled({key: value for key, value in grid.items() if key != "seeds"}, FOLDERS), sort_keys=True)]
+
+    def paths_in(self, text):
+        """Returns the inputs, such as "{model}", whose paths a grid has in place of their names."""
+        return ["{%s}" % name for name in self.inputs if isinstance(getattr(self.options, name), str) and json.dumps(getattr(self.options, name)) in text]
 
     def plan_sweep(self, name, out, hours):
         """Prints what is left of a grid, of which `hours` is the whole, and returns the Missing of the rest."""
