@@ -71,7 +71,7 @@ calls 1
 measure page
 grep -qx '| few | 1 |' "$scratch/page.md"
 grep -q '^Records: 1 by nvdp 9\.9 (commit [^;]*)\.$' "$scratch/page.md"
-for part in '"command": "experiments/study/run.py table1"' '"version": "9.9"' '"precision": "f32"' '"code": "[0-9a-f]\{16\}"'; do grep -q "$part" "$scratch/study/records.json"; done
+for part in '"command": "experiments/[a-z/]*study/run.py table1"' '"version": "9.9"' '"precision": "f32"' '"code": "[0-9a-f]\{16\}"'; do grep -q "$part" "$scratch/study/records.json"; done
 measure redraw | grep -x 'few: the same'
 calls 2
 sed -i 's/"changed": 1/"changed": 2/' "$scratch/study/records.json"
